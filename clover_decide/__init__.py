@@ -1,0 +1,66 @@
+"""clover-decide: typed questions about one material, answered jointly by a block-diffusion language model."""
+
+from clover_decide.decider import Decider, adecide, decide, decide_many
+from clover_decide.decision import Answer, Decision
+from clover_decide.errors import (
+    CloverError,
+    FormatError,
+    InputError,
+    LimitError,
+    MaterialError,
+    MissingExtraError,
+    ModelError,
+    QuestionError,
+    ResultError,
+)
+from clover_decide.facts import Fact, derive_facts
+from clover_decide.packs import load_pack, pack_names
+from clover_decide.question_set import QuestionSet, read_questions
+from clover_decide.questions import (
+    Boolean,
+    Choice,
+    Date,
+    Integer,
+    MultiChoice,
+    Number,
+    Option,
+    Quote,
+    Score,
+    Text,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Boolean",
+    "Choice",
+    "CloverError",
+    "Date",
+    "Decider",
+    "Decision",
+    "Fact",
+    "FormatError",
+    "InputError",
+    "Integer",
+    "LimitError",
+    "MaterialError",
+    "MissingExtraError",
+    "ModelError",
+    "MultiChoice",
+    "Number",
+    "Option",
+    "QuestionError",
+    "QuestionSet",
+    "Quote",
+    "ResultError",
+    "Score",
+    "Text",
+    "adecide",
+    "decide",
+    "decide_many",
+    "derive_facts",
+    "load_pack",
+    "pack_names",
+    "read_questions",
+]

@@ -1,0 +1,5 @@
+"""`python -m clover_decide.cli`."""
+
+from clover_decide.cli.main import main
+
+main()

@@ -1,0 +1,118 @@
+"""`clover-decide batch`: many materials, one line out a row."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from clover_decide.cli.options import (
+    EffortOption,
+    FactsOption,
+    ModelOption,
+    ModeOption,
+    PackOption,
+    QuestionsOption,
+    chosen_questions,
+)
+from clover_decide.cli.rows import BatchRow, completed, read_rows, short_hash
+from clover_decide.errors import CloverError, InputError
+from clover_decide.question_set import QuestionSet
+
+
+def batch(
+    rows: Annotated[
+        Path, typer.Argument(help="JSONL (a string or an object with `material`, optional `id`) or CSV with a `material` column.")
+    ],
+    questions: QuestionsOption = None,
+    pack: PackOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSONL file; stdout by default.")] = None,
+    resume: Annotated[bool, typer.Option(help="Keep finished rows of OUTPUT, redo failed and missing ones.")] = False,
+    mode: ModeOption = "joint",
+    effort: EffortOption = "standard",
+    facts: FactsOption = True,
+    model: ModelOption = "clover-mini",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")
+    ] = False,
+) -> int:
+    """Answer the same questions about every row of a file.
+
+    Each row gives one line: {"row", "id", "sha", "run", "decision"}, or "error" in place of "decision"; "sha" identifies
+    the row's content, "run" the questions and options. A bad row never stops the others; the exit code is 1 if any
+    row failed.
+    """
+    question_set = chosen_questions(questions, pack)
+    if resume and output is None:
+        raise InputError("nothing to resume", path="--resume", accepted="--resume with --output FILE")
+    items = list(read_rows(rows))
+    options = {"mode": mode, "effort": effort, "facts": "auto" if facts else "off"}
+    run = short_hash(json.dumps([question_set.json_schema(), options, model], sort_keys=True))
+    done = completed(output, items, run) if resume and output else set[int]()
+    from clover_decide.decider import Decider
+
+    decider = Decider(model)
+    failed = 0
+    with _sink(output, resume) as sink, _progress(len(items) - len(done)) as advance:
+        for item in items:
+            if item.number in done:
+                continue
+            line = {
+                "row": item.number,
+                "id": item.id,
+                "sha": item.sha,
+                "run": run,
+                **_answer(decider, item, question_set, options),
+            }
+            failed += "error" in line
+            sink.write(json.dumps(line, ensure_ascii=False) + "\n")
+            sink.flush()
+            advance()
+    counts = {"rows": len(items), "kept": len(done), "failed": failed}
+    print(json.dumps(counts) if as_json else f"{len(items)} rows, {len(done)} kept, {failed} failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _answer(decider: Any, item: BatchRow, questions: QuestionSet, options: dict[str, Any]) -> dict[str, Any]:
+    if item.error is not None:
+        return {"error": item.error.as_dict()}
+    try:
+        return {"decision": decider.decide(item.material, questions, **options).as_dict()}
+    except CloverError as error:
+        return {"error": error.as_dict()}
+
+
+@contextmanager
+def _sink(output: Path | None, resume: bool) -> Iterator[IO[str]]:
+    if output is None:
+        yield sys.stdout
+        return
+    if output.exists() and not resume:
+        raise InputError("the output file exists", path="--output", given=str(output), accepted="a new file, or --resume")
+    try:
+        file = output.open("a", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"cannot be written ({error.strerror})", path="--output", given=str(output), accepted="a writable path"
+        ) from None
+    with file:
+        yield file
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Any]:
+    """A progress bar on stderr where a person is watching."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    with Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        task = progress.add_task("rows", total=total)
+        yield lambda: progress.advance(task)

@@ -1,0 +1,78 @@
+"""`clover-decide decide`: one material, one question set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from clover_decide.cli.options import (
+    EffortOption,
+    FactsOption,
+    JsonOption,
+    ModelOption,
+    ModeOption,
+    PackOption,
+    QuestionsOption,
+    chosen_questions,
+    read_stdin,
+)
+from clover_decide.errors import InputError
+from clover_decide.files import load_structured, read_text
+
+
+def decide_command(
+    material: Annotated[str | None, typer.Argument(help="A text, .json or .yaml file; - reads stdin.")] = None,
+    text: Annotated[str | None, typer.Option("--text", help="The material itself.")] = None,
+    questions: QuestionsOption = None,
+    pack: PackOption = None,
+    mode: ModeOption = "joint",
+    effort: EffortOption = "standard",
+    facts: FactsOption = True,
+    compare: Annotated[bool, typer.Option(help="Also show what each question alone would get.")] = True,
+    min_probability: Annotated[
+        float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)
+    ] = None,
+    model: ModelOption = "clover-mini",
+    as_json: JsonOption = False,
+) -> int:
+    """Answer questions about one material.
+
+    clover-decide decide contract.txt --pack contract
+
+    clover-decide decide --text "Invoice 17 was paid." -q questions.yaml --json
+    """
+    question_set = chosen_questions(questions, pack)
+    content = _material(material, text)
+    from clover_decide.decider import Decider
+
+    decision = Decider(model).decide(
+        content,
+        question_set,
+        mode=mode,
+        effort=effort,
+        facts="auto" if facts else "off",
+        independent=compare and mode == "joint",
+    )
+    if as_json:
+        print(json.dumps(decision.as_dict(), ensure_ascii=False))
+    else:
+        from clover_decide.cli.view import print_decision
+
+        print_decision(decision)
+    lowest = min(answer.probability for answer in decision.answers.values())
+    return 1 if min_probability is not None and lowest < min_probability else 0
+
+
+def _material(material: str | None, text: str | None) -> Any:
+    if (material is None) == (text is None):
+        raise InputError("give the material once", path="MATERIAL / --text", accepted="a file, - for stdin, or --text")
+    if text is not None:
+        return text
+    if material == "-":
+        return read_stdin()
+    assert material is not None
+    path = Path(material)
+    return load_structured(path) if path.suffix in (".json", ".yaml", ".yml") else read_text(path)

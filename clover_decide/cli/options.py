@@ -1,0 +1,52 @@
+"""Options shared by the commands that ask questions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from clover_decide.errors import FormatError, InputError
+from clover_decide.packs import load_pack, pack_names, read_questions_file
+from clover_decide.question_set import QuestionSet
+
+ModeOption = Annotated[Literal["joint", "independent"], typer.Option(help="Answer together in one block, or each alone.")]
+EffortOption = Annotated[Literal["fast", "standard"], typer.Option(help="One pass, or denoising.")]
+FactsOption = Annotated[bool, typer.Option(help="Derive dates, day counts and differences from the material.")]
+ModelOption = Annotated[str, typer.Option(help="A shipped model's name or a model folder.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+QuestionsOption = Annotated[Path | None, typer.Option("--questions", "-q", help="YAML or JSON file of questions.")]
+PackOption = Annotated[str | None, typer.Option("--pack", "-p", help=f"A question pack: {', '.join(pack_names())}.")]
+
+
+def chosen_questions(questions: Path | None, pack: str | None) -> QuestionSet:
+    """The question set named on the command line.
+
+    Raises:
+        InputError: none or both were given.
+    """
+    if (questions is None) == (pack is None):
+        raise InputError(
+            "give the questions once", path="--questions / --pack", accepted=f"a file, or a pack: {', '.join(pack_names())}"
+        )
+    if pack is not None:
+        return load_pack(pack).questions
+    assert questions is not None
+    return read_questions_file(questions)
+
+
+def read_stdin() -> str:
+    """All of stdin as UTF-8.
+
+    Raises:
+        FormatError: not UTF-8.
+    """
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"not UTF-8: byte {error.start} is {data[error.start]:#04x}", path="stdin", accepted="UTF-8 text"
+        ) from None

@@ -1,0 +1,138 @@
+"""Batch input: JSONL and CSV rows, each readable or carrying its own error; and what an earlier run finished."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clover_decide.errors import CloverError, FormatError
+from clover_decide.files import parse_json, read_text
+from clover_decide.material import MAX_MATERIAL_BYTES
+
+
+@dataclass(frozen=True)
+class BatchRow:
+    """Row `number` (from 1) of the input; `sha` identifies its content. Exactly one of material and error is set."""
+
+    number: int
+    id: str | None
+    sha: str
+    material: Any = None
+    error: CloverError | None = None
+
+
+def read_rows(path: Path) -> Iterator[BatchRow]:
+    """Rows of a .jsonl, .ndjson or .csv file.
+
+    Raises:
+        FormatError: the file as a whole cannot be read; a bad row is yielded with its error instead.
+    """
+    if path.suffix in (".jsonl", ".ndjson"):
+        yield from _jsonl(read_text(path))
+    elif path.suffix == ".csv":
+        yield from _csv(read_text(path), path)
+    else:
+        raise FormatError(f"unknown file ending {path.suffix!r}", path=str(path), accepted=".jsonl, .ndjson or .csv")
+
+
+def _jsonl(text: str) -> Iterator[BatchRow]:
+    number = 0
+    for line in text.split("\n"):
+        if not line.strip():
+            continue
+        number += 1
+        sha = short_hash(line.strip())
+        try:
+            data = parse_json(line, f"row {number}")
+            row_id, material = _fields(data, number)
+        except CloverError as error:
+            yield BatchRow(number, None, sha, error=error)
+            continue
+        yield BatchRow(number, row_id, sha, material)
+
+
+def _fields(data: Any, number: int) -> tuple[str | None, Any]:
+    if isinstance(data, str):
+        return None, data
+    if not isinstance(data, dict) or "material" not in data:
+        raise FormatError("has no material", path=f"row {number}", given=data, accepted='a string or {"material": …, "id": …}')
+    unknown = sorted(set(data) - {"material", "id"})
+    if unknown:
+        raise FormatError(f"unknown fields {unknown}", path=f"row {number}", accepted="material, id")
+    row_id = data.get("id")
+    return (None if row_id is None else str(row_id)), data["material"]
+
+
+def _csv(text: str, path: Path) -> Iterator[BatchRow]:
+    csv.field_size_limit(2 * MAX_MATERIAL_BYTES)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(reader, [])
+    except csv.Error as error:
+        raise FormatError(f"malformed CSV header: {error}", path=str(path), accepted="CSV with a material column") from None
+    if "material" not in header:
+        raise FormatError("no material column", path=str(path), given=header, accepted="a header with `material`, optional `id`")
+    number = 0
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            number += 1
+            problem = FormatError(
+                f"malformed CSV near line {reader.line_num}: {error}", path=f"row {number}", accepted="quoted CSV"
+            )
+            yield BatchRow(number, None, short_hash(str(reader.line_num)), error=problem)
+            continue
+        if cells is None:
+            return
+        if not cells:
+            continue
+        number += 1
+        sha = short_hash(json.dumps(cells))
+        if len(cells) != len(header):
+            problem = FormatError(f"{len(cells)} cells", path=f"row {number}", accepted=f"{len(header)} cells, as in the header")
+            yield BatchRow(number, None, sha, error=problem)
+            continue
+        row = dict(zip(header, cells, strict=True))
+        yield BatchRow(number, row.get("id"), sha, row["material"])
+
+
+def completed(output: Path, items: Sequence[BatchRow], run: str) -> set[int]:
+    """Row numbers an earlier run finished; failed rows and a line cut off by a kill are removed from the file.
+
+    Raises:
+        FormatError: the file belongs to another input, or to other questions or options (`run`).
+    """
+    if not output.exists():
+        return set()
+    by_number = {item.number: item for item in items}
+    kept: list[str] = []
+    done: set[int] = set()
+    for number, line in enumerate(read_text(output).split("\n"), 1):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        where = f"{output}:{number}"
+        item = by_number.get(row["row"]) if isinstance(row, dict) and isinstance(row.get("row"), int) else None
+        if item is None or item.sha != row.get("sha"):
+            raise FormatError("holds a row that is not in the input", path=where, accepted="the output of the same input file")
+        if row.get("run") != run:
+            raise FormatError("was made with other questions or options", path=where, accepted="the same questions and options")
+        if "decision" in row and item.number not in done:
+            kept.append(line)
+            done.add(item.number)
+    partial = output.with_suffix(output.suffix + ".tmp")
+    partial.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    partial.replace(output)
+    return done
+
+
+def short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

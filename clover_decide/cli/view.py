@@ -1,0 +1,74 @@
+"""The human view of a decision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clover_decide.decision import Decision, shown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+BAR = 10
+
+
+def print_decision(decision: Decision, title: str = "") -> None:
+    """Print the table of answers and a line about how they came about."""
+    from rich.console import Console
+
+    console = Console()
+    if title:
+        console.print(title, style="bold", highlight=False)
+    console.print(_table(decision))
+    console.print(_summary(decision), style="dim", highlight=False)
+    for number, fact in enumerate(decision.facts, 1):
+        console.print(f"  F{number} {fact.text}", style="dim", highlight=False, markup=False)
+
+
+def _table(decision: Decision) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    compared = any(answer.independent for answer in decision.answers.values())
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for header in ["question", "answer", "probability", "confidence", *(["asked alone"] if compared else [])]:
+        table.add_column(header, justify="right" if header == "confidence" else "left", vertical="top")
+    for key, answer in decision.answers.items():
+        question = Text(key).append(f"\n{decision.questions.questions[key].text}", style="dim")
+        row = [
+            question,
+            Text(shown(answer.value, answer.label), style="bold"),
+            Text(f"{_bar(answer.probability)} {answer.probability:.2f}", style=_colour(answer.probability)),
+            Text(f"{answer.confidence:.2f}"),
+        ]
+        if compared and answer.independent:
+            solo = answer.independent
+            same = solo.value == answer.value
+            label = shown(solo.value, _level(decision, key, solo.value))
+            row.append(Text(f"{'=' if same else '≠'} {label} {solo.probability:.2f}", style="dim" if same else "yellow"))
+        table.add_row(*row)
+    return table
+
+
+def _level(decision: Decision, key: str, value: object) -> str | None:
+    question = decision.questions.questions[key]
+    return question.levels[value].value if question.type == "score" and isinstance(value, int) else None
+
+
+def _bar(probability: float) -> str:
+    full = round(probability * BAR)
+    return "█" * full + "░" * (BAR - full)
+
+
+def _colour(probability: float) -> str:
+    return "green" if probability >= 0.9 else "yellow" if probability >= 0.6 else "red"
+
+
+def _summary(decision: Decision) -> str:
+    timing = decision.timing
+    text = (
+        f"{decision.mode}, all answers together {decision.probability:.2f} · {decision.model} {decision.fingerprint} · "
+        f"{decision.usage.passes} passes, {decision.usage.input_tokens}+{decision.usage.output_tokens} tokens, "
+        f"{timing.answering:.2f} s"
+    )
+    return text + (f"; alone {timing.comparing:.2f} s more" if timing.comparing else "")

@@ -1,0 +1,239 @@
+"""`Decider`, one loaded model, and the one-shot `decide()`."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from clover_decide.decision import Answer, Decision, Effort, Mode, Timing
+from clover_decide.errors import CloverError, InputError, LimitError, MissingExtraError, ModelError, QuestionError
+from clover_decide.facts import Fact, caller_facts, derive_facts
+from clover_decide.material import Material, read_material
+from clover_decide.question_set import QuestionSet, read_questions
+from clover_engine.folder import SHIPPED, ModelFilesError
+
+if TYPE_CHECKING:
+    from clover_decide.planning import Plan, Reading
+    from clover_engine.engine import Engine
+
+DEFAULT_MODEL = "clover-mini"
+Facts = Literal["auto", "off"] | Sequence[str]
+
+
+class Decider:
+    """Answers typed questions about a material with one loaded model.
+
+    Thread-safe: calls on one Decider run one after another. The prefix of a material is remembered, so asking about
+    the same material again is cheaper.
+
+    Args:
+        model: a shipped model's name or a folder with config.json, tokenizer.json and model.safetensors.
+        device: torch device, such as "cpu" or "cuda".
+        dtype: "float32" (the default, reproducible to the last bit on one machine) or "bfloat16".
+        cached_materials: how many material prefixes to remember; 0 switches the cache off.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+        ModelError: no such model, or broken files.
+    """
+
+    def __init__(
+        self, model: str | Path = DEFAULT_MODEL, *, device: str = "cpu", dtype: str = "float32", cached_materials: int = 8
+    ) -> None:
+        self.model = str(model)
+        self._engine = _load(model, device, dtype, cached_materials)
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_engine(cls, engine: Engine, name: str = "custom") -> Decider:
+        """A Decider over an engine built elsewhere (tests, own checkpoints)."""
+        self = cls.__new__(cls)
+        self.model, self._engine, self._lock = name, engine, threading.Lock()
+        return self
+
+    def decide(
+        self,
+        material: Any,
+        questions: Any,
+        *,
+        mode: Mode = "joint",
+        effort: Effort = "standard",
+        facts: Facts = "auto",
+        groups: Sequence[Sequence[str]] | None = None,
+        independent: bool = False,
+        threshold: float = 0.95,
+    ) -> Decision:
+        """Answer the questions about the material.
+
+        Args:
+            material: text, or a dict or list that is rendered as indented `key: value` lines.
+            questions: a mapping id -> question, a list, a pydantic class, a JSON Schema object or a QuestionSet.
+            mode: "joint" answers up to 8 questions in one block, each seeing the others; "independent" asks each
+                alone, so adding, removing or reordering others changes nothing.
+            effort: "standard" denoises (sure answers are committed first, the rest is read again with them in view);
+                "fast" reads every answer in one pass.
+            facts: "auto" derives dates, day counts, comparisons and differences from the material; "off" does not; a
+                list of strings is shown to the model in their place.
+            groups: ids that share a block; by default blocks of at most 8 in the given order.
+            independent: in joint mode also read each question alone and attach that to the answers.
+            threshold: probability above which a piece of an answer is committed in a pass.
+
+        Raises:
+            InputError: material, questions or options are not acceptable; the message has the field path.
+            LimitError: more than 64 questions, 8 a group, or the model's context; nothing is truncated.
+        """
+        began = time.perf_counter()
+        question_set = read_questions(questions)
+        _check_options(mode, effort, threshold)
+        read = read_material(material)
+        found = _facts(read, facts)
+        with self._lock:
+            plan = self._plan(read, found, question_set, groups)
+            start = time.perf_counter()
+            reading = self._read(plan, mode, effort, threshold)
+            middle = time.perf_counter()
+            solo = self._read(plan, "independent", effort, threshold) if independent and mode == "joint" else None
+        end = time.perf_counter()
+        timing = Timing(end - began, middle - start, end - middle if solo else 0.0)
+        return self._decision(plan, reading, solo, mode, effort, timing)
+
+    def decide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> Iterator[Decision | CloverError]:
+        """The same questions about many materials, in order. A bad material yields its error and stops nothing.
+
+        Options are those of `decide`.
+
+        Raises:
+            InputError: the questions or options themselves are not acceptable (on the first item).
+        """
+        question_set = read_questions(questions)
+        _check_options(options.get("mode", "joint"), options.get("effort", "standard"), options.get("threshold", 0.95))
+        for material in materials:
+            try:
+                yield self.decide(material, question_set, **options)
+            except InputError as error:
+                yield error
+
+    async def adecide(self, material: Any, questions: Any, **options: Any) -> Decision:
+        """`decide` in a worker thread; the event loop stays free."""
+        return await asyncio.to_thread(self.decide, material, questions, **options)
+
+    async def adecide_many(
+        self, materials: Iterable[Any], questions: Any, **options: Any
+    ) -> AsyncIterator[Decision | CloverError]:
+        """`decide_many` in a worker thread, item by item."""
+        results = self.decide_many(materials, questions, **options)
+        while (item := await asyncio.to_thread(next, results, None)) is not None:
+            yield item
+
+    def _plan(
+        self, material: Material, facts: tuple[Fact, ...], questions: QuestionSet, groups: Sequence[Sequence[str]] | None
+    ) -> Plan:
+        from clover_decide.planning import make_plan
+
+        return make_plan(self._engine.tokenizer, max(self._engine.spec.block_sizes), material, facts, questions, groups)
+
+    def _read(self, plan: Plan, mode: Mode, effort: Effort, threshold: float) -> Reading:
+        from clover_decide.planning import read_independent, read_joint
+        from clover_engine.engine import ContextError
+
+        run = read_joint if mode == "joint" else read_independent
+        try:
+            return run(self._engine, plan, threshold=threshold, one_pass=effort == "fast")
+        except ContextError as error:
+            raise LimitError(
+                f"material and questions need {error.needed} tokens", path="material", accepted=f"at most {error.limit} tokens"
+            ) from None
+
+    def _decision(
+        self, plan: Plan, reading: Reading, solo: Reading | None, mode: Mode, effort: Effort, timing: Timing
+    ) -> Decision:
+        from clover_decide.reading import alone
+
+        answers: dict[str, Answer] = dict(reading.answers)
+        if solo is not None:
+            answers = {key: replace(answer, independent=alone(solo.answers[key])) for key, answer in answers.items()}
+        return Decision(
+            answers=MappingProxyType(answers),
+            probability=math.prod(answer.probability for answer in answers.values()),
+            mode=mode,
+            effort=effort,
+            model=self.model,
+            fingerprint=self._engine.fingerprint,
+            facts=plan.facts,
+            groups=plan.groups if mode == "joint" else tuple((key,) for key in answers),
+            usage=reading.usage,
+            timing=timing,
+            trace=reading.trace,
+            material_text=plan.material.text,
+            questions=plan.questions,
+        )
+
+
+def decide(material: Any, questions: Any, *, model: str | Path = DEFAULT_MODEL, **options: Any) -> Decision:
+    """Answer questions with the shipped model, loaded on first use. Options are those of `Decider.decide`."""
+    return _default(str(model)).decide(material, questions, **options)
+
+
+async def adecide(material: Any, questions: Any, *, model: str | Path = DEFAULT_MODEL, **options: Any) -> Decision:
+    """`decide` in a worker thread."""
+    return await asyncio.to_thread(decide, material, questions, model=model, **options)
+
+
+def decide_many(
+    materials: Iterable[Any], questions: Any, *, model: str | Path = DEFAULT_MODEL, **options: Any
+) -> Iterator[Decision | CloverError]:
+    """`Decider.decide_many` with the shipped model."""
+    return _default(str(model)).decide_many(materials, questions, **options)
+
+
+@lru_cache(maxsize=2)
+def _default(model: str) -> Decider:
+    return Decider(model)
+
+
+def _load(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
+    try:
+        from clover_engine.engine import load_engine
+    except ImportError as error:
+        raise MissingExtraError(
+            f"running a model needs {error.name}", path="model", accepted="pip install 'clover-decide[local]'"
+        ) from None
+    folder = Path(model) if Path(model).is_dir() else SHIPPED / str(model)
+    if not folder.is_dir():
+        names = ", ".join(sorted(p.name for p in SHIPPED.glob("*") if p.is_dir())) or "none"
+        raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
+    if dtype not in ("float32", "bfloat16"):
+        raise ModelError("unknown dtype", path="dtype", given=dtype, accepted="float32 or bfloat16")
+    try:
+        return load_engine(folder, device=device, dtype=dtype, cached_prefixes=cached)
+    except ModelFilesError as error:
+        raise ModelError(str(error), path="model", accepted="a complete model folder") from None
+
+
+def _check_options(mode: str, effort: str, threshold: float) -> None:
+    if mode not in ("joint", "independent"):
+        raise InputError("unknown mode", path="mode", given=mode, accepted="joint or independent")
+    if effort not in ("fast", "standard"):
+        raise InputError("unknown effort", path="effort", given=effort, accepted="fast or standard")
+    if not 0.0 < threshold <= 1.0:
+        raise InputError("out of range", path="threshold", given=threshold, accepted="a probability in (0, 1]")
+
+
+def _facts(material: Material, facts: Facts) -> tuple[Fact, ...]:
+    if facts == "auto":
+        return derive_facts(material.text)
+    if facts == "off":
+        return ()
+    if isinstance(facts, str) or not all(isinstance(line, str) and line.strip() for line in facts):
+        raise QuestionError(
+            "not a list of facts", path="facts", given=facts, accepted="'auto', 'off' or a list of non-empty strings"
+        )
+    return caller_facts(facts)

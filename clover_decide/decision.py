@@ -1,0 +1,196 @@
+"""What a decision is: frozen results that can be read, printed, stored and replayed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from clover_decide.errors import ResultError
+from clover_decide.facts import Fact
+from clover_decide.question_set import QuestionSet
+
+Mode = Literal["joint", "independent"]
+Effort = Literal["fast", "standard"]
+Value = bool | int | float | str | dt.date | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A value with its probability, and the probabilities of the alternatives that were weighed."""
+
+    value: Value
+    probability: float
+    probabilities: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question.
+
+    probability: P(value), renormalised over the legal values, given what had been committed before.
+    probabilities: P by option, level or "true"/"false"; for other types the value alone. Keys are strings.
+    confidence: boolean max(p, 1 - p); choice (m - 1/n) / (1 - 1/n) with m the largest probability; score
+        max(0, 1 - Σ p_i |i - mode| / D), D = (1/n) Σ |i - (n - 1)/2|; other types the probability itself.
+    coverage: raw mass the model put on legal tokens before renormalising; low means it wanted to say something else.
+    label: the name of a score's level.
+    span: (start, end) characters of a quote, with `material_text[start:end] == value`.
+    independent: what the same model says when asked this question alone; None unless asked for.
+    """
+
+    type: str
+    value: Value
+    probability: float
+    probabilities: Mapping[str, float]
+    confidence: float
+    coverage: float
+    label: str | None = None
+    span: tuple[int, int] | None = None
+    independent: Distribution | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of the prefix and of all blocks, and the number of model passes over blocks."""
+
+    input_tokens: int
+    output_tokens: int
+    passes: int
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall-clock seconds: `total`, and of it `answering` (the asked mode) and `comparing` (the independent reading)."""
+
+    total: float
+    answering: float
+    comparing: float
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """One committed piece of an answer: block and pass, question, text, and its probability at that moment."""
+
+    block: int
+    step: int
+    question: str
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Answers to one question set about one material. Frozen; `decision["id"]` is an answer.
+
+    probability: joint mode, the chain rule over commits: the product of each committed piece's probability given the
+        pieces committed before it. Independent mode, the product of the answers' probabilities.
+    """
+
+    answers: Mapping[str, Answer]
+    probability: float
+    mode: Mode
+    effort: Effort
+    model: str
+    fingerprint: str
+    facts: tuple[Fact, ...]
+    groups: tuple[tuple[str, ...], ...]
+    usage: Usage
+    timing: Timing
+    trace: tuple[TraceStep, ...]
+    material_text: str = field(repr=False)
+    questions: QuestionSet = field(repr=False)
+
+    def __getitem__(self, key: str) -> Answer:
+        return self.answers[key]
+
+    def values(self) -> dict[str, Any]:
+        """Answer values by id, as JSON would have them; valid against `questions.json_schema()`."""
+        return {key: self._plain(key, answer.value) for key, answer in self.answers.items()}
+
+    def _plain(self, key: str, value: Value) -> Any:
+        raw = self.questions.raw.get(key, {})
+        if isinstance(value, dt.date):
+            return value.isoformat()
+        if isinstance(value, tuple):
+            return [raw.get(item, item) for item in value]
+        return raw.get(value, value) if isinstance(value, str) else value
+
+    def as_model(self, model: type[BaseModel] | None = None) -> BaseModel:
+        """The answers as the caller's pydantic class (the one the questions came from by default).
+
+        Raises:
+            ResultError: no class is known, or its own validators refuse the answers.
+        """
+        target = model or self.questions.model
+        if target is None:
+            raise ResultError("the questions did not come from a pydantic class", accepted="as_model(YourModel)")
+        try:
+            return target.model_validate(self.values())
+        except ValidationError as error:
+            raise ResultError(f"{target.__name__} refuses the answers: {error.errors(include_url=False)[0]['msg']}") from None
+
+    def as_dict(self) -> dict[str, Any]:
+        """A JSON-ready dict of everything but the material."""
+        answers = {key: self._answer_dict(key, answer) for key, answer in self.answers.items()}
+        return {
+            "answers": answers,
+            "probability": self.probability,
+            "mode": self.mode,
+            "effort": self.effort,
+            "model": self.model,
+            "fingerprint": self.fingerprint,
+            "facts": [{"kind": f.kind, "text": f.text, "value": f.value} for f in self.facts],
+            "groups": [list(group) for group in self.groups],
+            "usage": vars(self.usage),
+            "timing": {key: round(value, 4) for key, value in vars(self.timing).items()},
+            "trace": [vars(step) for step in self.trace],
+        }
+
+    def _answer_dict(self, key: str, answer: Answer) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "type": answer.type,
+            "value": self._plain(key, answer.value),
+            "probability": answer.probability,
+            "probabilities": dict(answer.probabilities),
+            "confidence": answer.confidence,
+            "coverage": answer.coverage,
+        }
+        if answer.label is not None:
+            out["label"] = answer.label
+        if answer.span is not None:
+            out["span"] = list(answer.span)
+        if answer.independent is not None:
+            solo = answer.independent
+            out["independent"] = {
+                "value": self._plain(key, solo.value),
+                "probability": solo.probability,
+                "probabilities": dict(solo.probabilities),
+            }
+        return out
+
+    def _repr_html_(self) -> str:
+        compared = any(answer.independent for answer in self.answers.values())
+        head = "<th>question</th><th>answer</th><th>probability</th>" + ("<th>alone</th>" if compared else "")
+        rows = []
+        for key, answer in self.answers.items():
+            cells = [escape(key), f"<b>{escape(shown(answer.value, answer.label))}</b>", f"{answer.probability:.2f}"]
+            if compared and answer.independent:
+                cells.append(f"{escape(shown(answer.independent.value))} {answer.independent.probability:.2f}")
+            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        caption = f"{self.mode}, all together {self.probability:.2f}, {escape(self.model)}"
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def shown(value: Value, label: str | None = None) -> str:
+    """A value as people read it."""
+    if label is not None:
+        return label
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return str(value)

@@ -1,0 +1,208 @@
+"""Derived facts: dates, durations and amounts found in the material, and the exact arithmetic between them.
+
+Arithmetic belongs in code, judgement in the model. Candidates are found by compact expressions and normalised by
+libraries (python-dateutil, text2num, price-parser). A numeric date that reads two ways (03/04/2025) yields a fact
+saying so, and takes part in no arithmetic.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import combinations
+from typing import Literal
+
+MAX_DATES = 6
+MAX_PAIRS = 8
+MAX_DURATIONS = 4
+MAX_AMOUNTS = 4
+MAX_COMPARISONS = 4
+
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
+    r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?"
+)
+_DATE = re.compile(
+    rf"(?<![\d/.-])(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})(?!\d)"
+    rf"|(?P<numeric>\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}})(?!\d)"
+    rf"|(?P<words>\d{{1,2}}(?:st|nd|rd|th)?(?: day)?(?: of)? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}))",
+    re.IGNORECASE,
+)
+_NUMBER_WORD = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred)"
+)
+_DURATION = re.compile(
+    rf"(?<![\w.])(?P<count>\d{{1,4}}|{_NUMBER_WORD}(?:[ -](?:and )?{_NUMBER_WORD})*)(?: \(\d{{1,4}}\))?"
+    rf"[ -](?:calendar |full |clear )?(?P<unit>day|week)s?\b",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(
+    r"(?:(?:US|CA|AU)?[$€£]|\b(?:USD|EUR|GBP|CHF|CAD|AUD) ?)\d[\d,.']*\d(?:\b)|(?:[$€£]|\b(?:USD|EUR|GBP|CHF|CAD|AUD) ?)\d\b"
+    r"|\b\d[\d,.']*\d? ?(?:USD|EUR|GBP|CHF|CAD|AUD|dollars|euros|pounds)\b"
+)
+
+
+_COUNT = re.compile(r"(?<![\w.,/$€£-])(?P<count>\d{1,6}) (?P<noun>(?:[A-Za-z]+[ -])?[A-Za-z]{2,}s)\b")
+_LEADS = frozenset(
+    [
+        "over",
+        "above",
+        "exactly",
+        "about",
+        "only",
+        "than",
+        "to",
+        "least",
+        "most",
+        "exceeding",
+        "some",
+        "all",
+        "the",
+        "after",
+        "nearly",
+        "with",
+    ]
+)
+_TIME_UNIT = re.compile(r"(?:second|minute|hour|day|week|month|year|dollar|euro|pound)s$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One derived fact. `text` is what the model reads; `value` is exact (days for differences, ISO for dates)."""
+
+    kind: Literal["date", "ambiguous_date", "days_between", "comparison", "difference", "given"]
+    text: str
+    value: str | int | None = None
+
+
+def derive_facts(text: str) -> tuple[Fact, ...]:
+    """Facts of a material in a fixed order: dates, days between dates (compared with stated durations), amounts."""
+    dates = _dates(text)
+    durations = _durations(text)
+    facts: list[Fact] = [_date_fact(surface, readings) for surface, readings in dates]
+    exact = sorted({r[0]: s for s, r in reversed(dates) if len(r) == 1}.items())
+    pairs = list(combinations(exact, 2))
+    # Close dates are the ones compared in practice; keep those when there are too many pairs.
+    pairs = sorted(sorted(pairs, key=lambda p: (p[1][0] - p[0][0]).days)[:MAX_PAIRS])
+    for (first, first_text), (second, second_text) in pairs:
+        days = (second - first).days
+        line = f"{first_text} to {second_text}: {days} days{_compared(days, durations)}"
+        facts.append(Fact("days_between", line, days))
+    facts.extend(_comparisons(text))
+    facts.extend(_differences(text))
+    return tuple(facts)
+
+
+def caller_facts(lines: Iterable[str]) -> tuple[Fact, ...]:
+    """Facts the caller states; they are shown to the model as given."""
+    return tuple(Fact("given", line.strip()) for line in lines)
+
+
+def _dates(text: str) -> list[tuple[str, tuple[dt.date, ...]]]:
+    """Distinct surfaces in order of appearance, each with its possible readings."""
+    found: dict[str, tuple[dt.date, ...]] = {}
+    for match in _DATE.finditer(text):
+        surface = match.group()
+        readings = _numeric_readings(surface) if match.group("numeric") else _reading(surface)
+        if readings and surface not in found and len(found) < MAX_DATES:
+            found[surface] = readings
+    return list(found.items())
+
+
+def _reading(surface: str) -> tuple[dt.date, ...]:
+    from dateutil import parser
+
+    cleaned = re.sub(r"(?<=\d)(st|nd|rd|th)\b|\bday of\b|\bof\b", " ", surface, flags=re.IGNORECASE)
+    try:
+        return (parser.parse(cleaned, default=dt.datetime(2000, 1, 1)).date(),)
+    except (ValueError, OverflowError):
+        return ()
+
+
+def _numeric_readings(surface: str) -> tuple[dt.date, ...]:
+    a, b, year = (int(part) for part in re.split(r"[/.]", surface))
+    orders = [(b, a)] if "." in surface else [(a, b), (b, a)]
+    readings: list[dt.date] = []
+    for month, day in orders:
+        try:
+            readings.append(dt.date(year, month, day))
+        except ValueError:
+            continue
+    return tuple(dict.fromkeys(readings))
+
+
+def _date_fact(surface: str, readings: tuple[dt.date, ...]) -> Fact:
+    if len(readings) > 1:
+        either = " or ".join(r.isoformat() for r in sorted(readings))
+        return Fact("ambiguous_date", f"{surface} is ambiguous: {either}")
+    day = min(readings)
+    iso = day.isoformat()
+    return Fact("date", f"{surface} is {day:%A}" if surface == iso else f"{surface} is {iso} {day:%A}", iso)
+
+
+def _durations(text: str) -> list[tuple[int, str]]:
+    """Distinct stated durations in days, with a short name, ascending."""
+    from text_to_num import text2num
+
+    found: dict[int, str] = {}
+    for match in _DURATION.finditer(text):
+        count_text = match.group("count").lower()
+        try:
+            count = int(count_text) if count_text.isdigit() else text2num(count_text, "en")
+        except ValueError:
+            continue
+        unit = match.group("unit").lower()
+        days = count * (7 if unit == "week" else 1)
+        found.setdefault(days, f"{count} {unit}s")
+    return sorted(found.items())[:MAX_DURATIONS]
+
+
+def _compared(days: int, durations: list[tuple[int, str]]) -> str:
+    if not durations:
+        return ""
+    words = [f"{'more than' if days > d else 'less than' if days < d else 'exactly'} {name}" for d, name in durations]
+    return ", " + ", ".join(words)
+
+
+def _comparisons(text: str) -> list[Fact]:
+    """Counts of the same thing compared: "42 failed logins" with "40 failed logins"."""
+    counts: dict[str, list[int]] = {}
+    for match in _COUNT.finditer(text):
+        noun, count = match.group("noun").lower(), int(match.group("count"))
+        before = text[: match.start()].split()[-1:]
+        # "Engine 9 stands ready": a capitalised word before the number makes it part of a name.
+        named = bool(before) and before[0][0].isupper() and before[0].lower() not in _LEADS
+        if not named and not _TIME_UNIT.search(noun) and count not in counts.setdefault(noun, []):
+            counts[noun].append(count)
+    facts = [
+        Fact("comparison", f"{a} {noun} is {'more' if a > b else 'less'} than {b} {noun}")
+        for noun, values in counts.items()
+        for a, b in combinations(values, 2)
+    ]
+    return facts[:MAX_COMPARISONS]
+
+
+def _differences(text: str) -> list[Fact]:
+    from price_parser import Price
+
+    amounts: dict[tuple[str, Decimal], str] = {}
+    for match in _AMOUNT.finditer(text):
+        surface = match.group().strip()
+        price = Price.fromstring(surface)
+        if price.amount is not None:
+            amounts.setdefault((price.currency or "", price.amount), surface)
+    items = list(amounts.items())[:MAX_AMOUNTS]
+    facts: list[Fact] = []
+    for ((unit_a, a), text_a), ((unit_b, b), text_b) in combinations(items, 2):
+        if unit_a != unit_b:
+            continue
+        if a < b:
+            (a, text_a), (b, text_b) = (b, text_b), (a, text_a)
+        difference = a - b
+        plain = format(difference.normalize(), "f")
+        facts.append(Fact("difference", f"{text_a} - {text_b} = {plain}", plain))
+    return facts

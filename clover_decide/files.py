@@ -1,0 +1,89 @@
+"""Strict reading of files and payloads: UTF-8, JSON without NaN or duplicate keys, YAML without duplicate keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from clover_decide.errors import FormatError
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file.
+
+    Raises:
+        FormatError: no such file, a folder, or not UTF-8 (with the offset of the first bad byte).
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"not UTF-8: byte {error.start} is {error.object[error.start]:#04x}", path=str(path), accepted="UTF-8 text"
+        ) from None
+    except OSError as error:
+        raise FormatError(f"cannot be read ({error.strerror})", path=str(path), accepted="an existing file") from None
+
+
+def parse_json(text: str, where: str) -> Any:
+    """JSON as the standard has it: NaN, Infinity and repeated keys are refused."""
+
+    def constant(name: str) -> None:
+        raise FormatError(f"{name} is not JSON", path=where, accepted="finite numbers")
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        table: dict[str, Any] = {}
+        for key, value in items:
+            if key in table:
+                raise FormatError(f"key {key!r} is repeated", path=where, accepted="distinct keys")
+            table[key] = value
+        return table
+
+    try:
+        return json.loads(text, parse_constant=constant, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise FormatError(
+            f"malformed JSON, line {error.lineno} column {error.colno}: {error.msg}", path=where, accepted="JSON"
+        ) from None
+    except RecursionError:
+        raise FormatError("nested too deeply", path=where, accepted="JSON of moderate depth") from None
+
+
+def parse_yaml(text: str, where: str) -> Any:
+    """YAML (safe subset), repeated keys refused."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+        table: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            if key in table:
+                raise FormatError(
+                    f"key {key!r} is repeated on line {key_node.start_mark.line + 1}", path=where, accepted="distinct keys"
+                )
+            table[key] = loader.construct_object(value_node, deep=True)
+        return table
+
+    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    try:
+        return yaml.load(text, Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1} column {mark.column + 1}" if mark else ""
+        raise FormatError(f"malformed YAML{place}: {getattr(error, 'problem', error)}", path=where, accepted="YAML") from None
+
+
+def load_structured(path: Path) -> Any:
+    """A .json, .yaml or .yml file.
+
+    Raises:
+        FormatError: unreadable, malformed, or another ending.
+    """
+    if path.suffix == ".json":
+        return parse_json(read_text(path), str(path))
+    if path.suffix in (".yaml", ".yml"):
+        return parse_yaml(read_text(path), str(path))
+    raise FormatError(f"unknown file ending {path.suffix!r}", path=str(path), accepted=".json, .yaml or .yml")

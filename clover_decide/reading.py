@@ -1,0 +1,80 @@
+"""From engine reads to answers: distributions by option, confidence, labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from clover_decide.decision import Answer, Distribution, Value
+from clover_decide.material import Material
+from clover_decide.prompt import Codes
+from clover_decide.questions import AnyQuestion, Boolean, Choice, MultiChoice, Score
+from clover_decide.slots import value_of
+from clover_engine.denoise import SlotRead
+from clover_engine.tokenizer import Tokenizer
+
+
+def read_answer(question: AnyQuestion, codes: Codes | None, slot: SlotRead, material: Material, tokenizer: Tokenizer) -> Answer:
+    """One slot as an answer."""
+    value, span = value_of(question, codes, slot.tokens, material, tokenizer)
+    probability = math.exp(slot.log_probability)
+    probabilities = _probabilities(question, codes, slot, value, probability, tokenizer)
+    label = question.levels[int(str(value))].value if isinstance(question, Score) else None
+    return Answer(
+        type=question.type,
+        value=value,
+        probability=probability,
+        probabilities=probabilities,
+        confidence=confidence(question, probabilities, probability),
+        coverage=slot.coverage,
+        label=label,
+        span=span,
+    )
+
+
+def alone(answer: Answer) -> Distribution:
+    """An independent answer as the comparison shown beside a joint one."""
+    return Distribution(answer.value, answer.probability, answer.probabilities)
+
+
+def _probabilities(
+    question: AnyQuestion, codes: Codes | None, slot: SlotRead, value: Value, probability: float, tokenizer: Tokenizer
+) -> dict[str, float]:
+    first = slot.choices[0]
+    yes, no = tokenizer.encode_cached(" yes")[0], tokenizer.encode_cached(" no")[0]
+    match question:
+        case Boolean():
+            return {"true": first.get(yes, 0.0), "false": first.get(no, 0.0)}
+        case Choice():
+            assert codes is not None
+            return {o.value: first.get(token, 0.0) for o, token in zip(question.options, codes.ids, strict=True)}
+        case Score():
+            assert codes is not None
+            return {str(i): first.get(token, 0.0) for i, token in enumerate(codes.ids)}
+        case MultiChoice():
+            return {o.value: slot.choices[2 * i].get(yes, 0.0) for i, o in enumerate(question.options)}
+        case _:
+            return {str(value): probability}
+
+
+def confidence(question: AnyQuestion, probabilities: Mapping[str, float], probability: float) -> float:
+    """How far the distribution is from uniform; formulas in `Answer`."""
+    values = list(probabilities.values())
+    match question:
+        case Boolean():
+            return max(values)
+        case Choice():
+            return (max(values) - 1 / len(values)) / (1 - 1 / len(values))
+        case Score():
+            return score_confidence(values)
+        case _:
+            return probability
+
+
+def score_confidence(levels: Sequence[float]) -> float:
+    """max(0, 1 - Σ p_i |i - mode| / D) with D = (1/n) Σ |i - (n - 1)/2|."""
+    count = len(levels)
+    mode = max(range(count), key=lambda i: levels[i])
+    spread = sum(p * abs(i - mode) for i, p in enumerate(levels))
+    uniform = sum(abs(i - (count - 1) / 2) for i in range(count)) / count
+    return max(0.0, 1.0 - spread / uniform)

@@ -1,0 +1,1 @@
+"""The block-diffusion engine: tokens, slots, models. It knows nothing of questions."""

@@ -1,0 +1,1 @@
+"""Token automata and exact inference over them."""

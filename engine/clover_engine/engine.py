@@ -1,0 +1,98 @@
+"""The engine: one loaded model, its tokenizer and its prefix cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from clover_engine.canvas import Canvas
+from clover_engine.denoise import DEFAULT_THRESHOLD, BlockRead, denoise
+from clover_engine.folder import fingerprint, read_config
+from clover_engine.models.base import ModelAdapter, ModelSpec, PrefixState
+from clover_engine.prefix_cache import PrefixCache
+from clover_engine.tokenizer import Tokenizer
+
+MAX_ROWS = 16
+"""Rows a pass; more are run in turns, which bounds memory."""
+
+
+class ContextError(ValueError):
+    """Prefix and block do not fit the model's context."""
+
+    def __init__(self, needed: int, limit: int) -> None:
+        self.needed, self.limit = needed, limit
+        super().__init__(f"{needed} tokens are needed, the model's context holds {limit}")
+
+
+@dataclass(frozen=True)
+class RowRequest:
+    """One row: its own continuation of the shared prefix, then a block to fill."""
+
+    continuation: tuple[int, ...]
+    canvas: Canvas
+
+
+class Engine:
+    """Runs rows of blocks over shared prefixes. Not re-entrant: callers serialise (one model, one device)."""
+
+    def __init__(
+        self, adapter: ModelAdapter[Any], tokenizer: Tokenizer, *, fingerprint: str = "", cached_prefixes: int = 8
+    ) -> None:
+        self.adapter, self.tokenizer, self.fingerprint = adapter, tokenizer, fingerprint
+        self.prefixes = PrefixCache(adapter, cached_prefixes)
+
+    @property
+    def spec(self) -> ModelSpec:
+        return self.adapter.spec
+
+    def run(
+        self,
+        prefix: Sequence[int],
+        rows: Sequence[RowRequest],
+        *,
+        threshold: float = DEFAULT_THRESHOLD,
+        one_pass: bool = False,
+        seed: int = 0,
+    ) -> list[BlockRead]:
+        """Fill each row's block; the prefix is prefilled once and remembered.
+
+        Raises:
+            ContextError: a row does not fit the context.
+        """
+        longest = max(len(r.continuation) + len(r.canvas.ids) for r in rows)
+        if len(prefix) + longest > self.spec.context:
+            raise ContextError(len(prefix) + longest, self.spec.context)
+        shared = self.prefixes.state(prefix)
+        out: list[BlockRead] = []
+        for at in range(0, len(rows), MAX_ROWS):
+            chunk = rows[at : at + MAX_ROWS]
+            state: PrefixState = self.adapter.branch(shared, [row.continuation for row in chunk])
+            canvases = [row.canvas for row in chunk]
+            out += denoise(self.adapter, state, canvases, threshold=threshold, one_pass=one_pass, seed=seed)
+        return out
+
+
+def load_engine(folder: Path, *, device: str = "cpu", dtype: str = "float32", cached_prefixes: int = 8) -> Engine:
+    """Load a model folder whose weights are packed by `quant.pack` or plain.
+
+    Raises:
+        ModelFilesError: files are missing or the family is unknown.
+    """
+    from safetensors.torch import load_file
+
+    from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
+    from clover_engine.models.llama_adapter import LlamaAdapter
+    from clover_engine.quant import unpack
+
+    config = read_config(folder)
+    spec = {**config["spec"], "block_sizes": tuple(config["spec"]["block_sizes"])}
+    with torch.device("meta"):
+        model = LlamaBlockDiffusion(LlamaConfig(**config["network"]))
+    model.load_state_dict(unpack(load_file(folder / "model.safetensors")), assign=True)
+    adapter = LlamaAdapter(model.to(device=device, dtype=getattr(torch, dtype)), ModelSpec(**spec))
+    tokenizer = Tokenizer(folder / "tokenizer.json")
+    return Engine(adapter, tokenizer, fingerprint=fingerprint(folder), cached_prefixes=cached_prefixes)

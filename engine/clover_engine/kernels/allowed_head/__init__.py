@@ -1,0 +1,1 @@
+"""Logits of the allowed tokens only."""

@@ -1,0 +1,1 @@
+"""Rows of short blocks attending one shared prefix."""

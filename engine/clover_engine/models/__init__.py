@@ -1,0 +1,1 @@
+"""Model families, one file each, behind the adapter protocol of `base`."""

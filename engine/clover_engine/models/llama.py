@@ -1,0 +1,127 @@
+"""A Llama-family block-diffusion model: causal prefix, bidirectional block, grouped-query attention, rotary positions.
+
+One set of weights, two ways to run it. Training packs a clean prefix and several noisy copies of its block into one
+sequence under an explicit mask (`packed`); inference keeps keys and values of the prefix and runs blocks against them
+(`LlamaAdapter`). Both go through the same layers and differ only in the attention function handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+Attend = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""(layer, query (R,T,H,d), key (R,T,G,d), value (R,T,G,d)) -> (R,T,H,d)."""
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """Sizes of the network; the defaults are SmolLM2-135M's."""
+
+    vocab_size: int = 49152
+    hidden_size: int = 576
+    layers: int = 30
+    heads: int = 9
+    kv_heads: int = 3
+    mlp_size: int = 1536
+    rope_theta: float = 100_000.0
+    norm_eps: float = 1e-5
+
+    @property
+    def head_dim(self) -> int:
+        return self.hidden_size // self.heads
+
+
+class Layer(nn.Module):
+    """Pre-norm transformer layer with fused query/key/value and gate/up projections."""
+
+    def __init__(self, config: LlamaConfig, index: int) -> None:
+        super().__init__()
+        self.config, self.index = config, index
+        hidden, kv = config.hidden_size, config.kv_heads * config.head_dim
+        self.attention_norm = nn.Parameter(torch.ones(hidden))
+        self.mlp_norm = nn.Parameter(torch.ones(hidden))
+        self.qkv = nn.Linear(hidden, hidden + 2 * kv, bias=False)
+        self.out = nn.Linear(hidden, hidden, bias=False)
+        self.gate_up = nn.Linear(hidden, 2 * config.mlp_size, bias=False)
+        self.down = nn.Linear(config.mlp_size, hidden, bias=False)
+
+    def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, attend: Attend) -> torch.Tensor:
+        """x (R,T,hidden); cos, sin (R,T,1,head_dim)."""
+        c = self.config
+        rows, length, hidden = x.shape
+        normed = F.rms_norm(x, (hidden,), self.attention_norm, c.norm_eps)
+        q, k, v = self.qkv(normed).split([hidden, c.kv_heads * c.head_dim, c.kv_heads * c.head_dim], dim=-1)
+        q = _rotate(q.view(rows, length, c.heads, c.head_dim), cos, sin)
+        k = _rotate(k.view(rows, length, c.kv_heads, c.head_dim), cos, sin)
+        v = v.view(rows, length, c.kv_heads, c.head_dim)
+        x = x + self.out(attend(self.index, q, k, v).reshape(rows, length, hidden))
+        normed = F.rms_norm(x, (hidden,), self.mlp_norm, c.norm_eps)
+        gate, up = self.gate_up(normed).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * up)
+
+
+def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """Rotary position embedding, half-split convention (RoFormer, arXiv 2104.09864)."""
+    half = x.shape[-1] // 2
+    return x * cos + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * sin
+
+
+class LlamaBlockDiffusion(nn.Module):
+    """The network. The output matrix is the embedding matrix."""
+
+    def __init__(self, config: LlamaConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(Layer(config, i) for i in range(config.layers))
+        self.norm = nn.Parameter(torch.ones(config.hidden_size))
+
+    def forward(self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend) -> torch.Tensor:
+        """Hidden states (R,T,hidden) after the final norm. ids, positions: (R,T) int64."""
+        x = self.embedding(ids)
+        dim = self.config.head_dim
+        frequency = self.config.rope_theta ** (-torch.arange(0, dim, 2, device=ids.device).float() / dim)
+        angle = positions[..., None].float() * frequency
+        angle = torch.cat([angle, angle], dim=-1)[:, :, None]
+        dtype = torch.get_autocast_dtype(ids.device.type) if torch.is_autocast_enabled(ids.device.type) else x.dtype
+        cos, sin = angle.cos().to(dtype), angle.sin().to(dtype)
+        for layer in self.layers:
+            x = layer(x, cos, sin, attend)
+        return F.rms_norm(x, (x.shape[-1],), self.norm, self.config.norm_eps)
+
+    def packed(self, ids: torch.Tensor, positions: torch.Tensor, tail_mask: torch.Tensor) -> torch.Tensor:
+        """Training pass over packed sequences of T positions whose first P are a causal prefix.
+
+        tail_mask: (R,1,T-P,T) bool, True where one of the last T - P positions may look. Splitting the two parts
+        spares the prefix the quadratic cost of the tail.
+        """
+        prefix = ids.shape[1] - tail_mask.shape[2]
+        causal = torch.ones(prefix, prefix, dtype=torch.bool, device=ids.device).tril()[None, None]
+        near_bias, far_bias = _bias(causal), _bias(tail_mask)
+
+        def attend(_: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            near = _masked_attention(q[:, :prefix], k[:, :prefix], v[:, :prefix], near_bias)
+            return torch.cat([near, _masked_attention(q[:, prefix:], k, v, far_bias)], dim=1)
+
+        return self(ids, positions, attend)
+
+
+def _bias(mask: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, float("-inf"))
+
+
+def _masked_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """q (R,T,H,d), k, v (R,S,G,d), bias (R or 1,1,T,S). Plain matrix products: on a CPU their backward pass is much
+    faster than that of the fused kernel, and training sequences are short."""
+    rows, length, heads, dim = q.shape
+    groups = k.shape[2]
+    grouped = q.view(rows, length, groups, -1, dim).permute(0, 2, 3, 1, 4).reshape(rows, groups, -1, dim)
+    scores = (grouped * dim**-0.5) @ k.permute(0, 2, 3, 1)
+    weights = (scores.view(rows, heads, length, -1) + bias.to(scores.dtype)).softmax(-1)
+    out = weights.view(rows, groups, -1, k.shape[1]) @ v.transpose(1, 2)
+    return out.view(rows, heads, length, dim).transpose(1, 2)

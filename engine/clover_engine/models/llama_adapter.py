@@ -1,0 +1,138 @@
+"""`LlamaBlockDiffusion` behind the adapter protocol, with a key/value prefix cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from clover_engine.kernels.allowed_head.reference import allowed_head
+from clover_engine.kernels.shared_prefix_attention.reference import shared_prefix_attention
+from clover_engine.models.base import ModelSpec
+from clover_engine.models.llama import LlamaBlockDiffusion
+
+Tensors = tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True)
+class KeyValueState:
+    """Per layer: shared keys and values (G, P, d) and, after `branch`, each row's own (R, G, S, d), right-padded."""
+
+    shared_keys: Tensors
+    shared_values: Tensors
+    own_keys: Tensors = ()
+    own_values: Tensors = ()
+    own_lengths: tuple[int, ...] = (0,)
+
+    @property
+    def length(self) -> int:
+        return self.shared_keys[0].shape[1]
+
+    @property
+    def rows(self) -> int:
+        return len(self.own_lengths)
+
+    def select(self, rows: Sequence[int]) -> KeyValueState:
+        index = torch.tensor(rows, device=self.shared_keys[0].device)
+        keys = tuple(k[index] for k in self.own_keys)
+        values = tuple(v[index] for v in self.own_values)
+        return KeyValueState(self.shared_keys, self.shared_values, keys, values, tuple(self.own_lengths[r] for r in rows))
+
+    def check_integrity(self) -> None:
+        """Raise AssertionError if shapes or contents cannot be right: a cheap corruption alarm."""
+        for keys, values in zip(self.shared_keys, self.shared_values, strict=True):
+            assert keys.shape == values.shape and keys.shape[1] == self.length
+            assert torch.isfinite(keys).all() and torch.isfinite(values).all()
+        for keys, values in zip(self.own_keys, self.own_values, strict=True):
+            assert keys.shape == values.shape and keys.shape[0] == self.rows
+            assert keys.shape[2] >= max(self.own_lengths)
+
+
+class LlamaAdapter:
+    """Runs prefixes and blocks through one network. Inference only; results do not depend on what shares a batch."""
+
+    def __init__(self, model: LlamaBlockDiffusion, spec: ModelSpec) -> None:
+        self.model = model.eval().requires_grad_(False)
+        self.spec = spec
+
+    @property
+    def device(self) -> torch.device:
+        return self.model.norm.device
+
+    def empty(self) -> KeyValueState:
+        c = self.model.config
+        nothing = torch.zeros(c.kv_heads, 0, c.head_dim, device=self.device, dtype=self.model.norm.dtype)
+        return KeyValueState((nothing,) * c.layers, (nothing,) * c.layers)
+
+    @torch.inference_mode()
+    def extend(self, state: KeyValueState, ids: Sequence[int]) -> KeyValueState:
+        assert not state.own_keys, "extend before branch"
+        if not ids:
+            return state
+        _, keys, values = self._run(state, [list(ids)], bidirectional=False)
+        shared_keys = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_keys, keys, strict=True))
+        shared_values = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_values, values, strict=True))
+        return KeyValueState(shared_keys, shared_values)
+
+    @torch.inference_mode()
+    def branch(self, state: KeyValueState, rows: Sequence[Sequence[int]]) -> KeyValueState:
+        assert not state.own_keys, "a state branches once"
+        if not any(rows):
+            return KeyValueState(state.shared_keys, state.shared_values, own_lengths=(0,) * len(rows))
+        _, keys, values = self._run(state, [list(row) for row in rows], bidirectional=False)
+        lengths = tuple(len(row) for row in rows)
+        return KeyValueState(state.shared_keys, state.shared_values, tuple(keys), tuple(values), lengths)
+
+    @torch.inference_mode()
+    def encode_block(self, state: KeyValueState, blocks: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+        assert len(blocks) == state.rows
+        hidden, _, _ = self._run(state, [list(b) for b in blocks], bidirectional=True)
+        if self.spec.shift:
+            hidden = torch.cat([hidden[:, :1], hidden[:, :-1]], dim=1)
+        return [hidden[r, : len(block)] for r, block in enumerate(blocks)]
+
+    def noise(self, blocks: Sequence[Sequence[int]], masked: Sequence[Sequence[int]], seed: int) -> list[list[int]]:
+        """Masked positions become the mask token; `seed` is not used."""
+        assert self.spec.mask_id is not None
+        return [
+            [self.spec.mask_id if p in hidden else t for p, t in enumerate(block)]
+            for block, hidden in zip(blocks, (set(m) for m in masked), strict=True)
+        ]
+
+    def head(self, hidden: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
+        return allowed_head(hidden, self.model.embedding.weight, allowed)
+
+    def _run(
+        self, state: KeyValueState, rows: list[list[int]], *, bidirectional: bool
+    ) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+        """Hidden states (R,T,hidden) of rows continuing `state`, and their keys and values (R,G,T,d) per layer."""
+        device, longest = self.device, max(len(row) for row in rows)
+        lengths = torch.tensor([len(row) for row in rows], device=device)
+        own_lengths = torch.tensor(state.own_lengths, device=device).expand(len(rows))
+        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=device)
+        offset = torch.arange(longest, device=device)
+        positions = state.length + own_lengths[:, None] + offset
+        within = (offset < lengths[:, None])[:, None].expand(-1, longest, -1)
+        if not bidirectional:
+            if self.spec.prefix_attention == "causal":
+                seen = offset[None, :] <= offset[:, None]
+            else:
+                block = positions // self.spec.grid
+                seen = block[:, None, :] <= block[:, :, None]
+            within = within & seen
+        own = state.own_keys[0].shape[2] if state.own_keys else 0
+        before = (torch.arange(own, device=device) < own_lengths[:, None])[:, None].expand(-1, longest, -1)
+        mask = torch.cat([before, within], dim=2)
+        keys: list[torch.Tensor] = []
+        values: list[torch.Tensor] = []
+
+        def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            k, v = k.transpose(1, 2), v.transpose(1, 2)
+            keys.append(k)
+            values.append(v)
+            own_k = torch.cat([state.own_keys[layer], k], 2) if own else k
+            own_v = torch.cat([state.own_values[layer], v], 2) if own else v
+            return shared_prefix_attention(q, state.shared_keys[layer], state.shared_values[layer], own_k, own_v, mask)
+
+        return self.model(ids, positions, attend), keys, values

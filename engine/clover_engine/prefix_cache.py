@@ -1,0 +1,48 @@
+"""A small least-recently-used cache of prefix states, keyed by the exact token ids."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from clover_engine.models.base import ModelAdapter, PrefixState
+
+
+class PrefixCache:
+    """Prefills a prefix once and hands out its (immutable) state. Thread-safe; `entries=0` switches it off."""
+
+    def __init__(self, adapter: ModelAdapter[Any], entries: int = 8) -> None:
+        self._adapter, self._entries = adapter, entries
+        self._states: OrderedDict[tuple[int, ...], PrefixState] = OrderedDict()
+        self._lock = threading.Lock()
+        self.hits = self.misses = 0
+
+    def state(self, ids: Sequence[int]) -> PrefixState:
+        """The state after `ids`, prefilled now or remembered."""
+        key = tuple(ids)
+        with self._lock:
+            if key in self._states:
+                self.hits += 1
+                self._states.move_to_end(key)
+                return self._states[key]
+        state = self._adapter.extend(self._adapter.empty(), key)
+        with self._lock:
+            self.misses += 1
+            if self._entries:
+                self._states[key] = state
+                while len(self._states) > self._entries:
+                    self._states.popitem(last=False)
+        return state
+
+    def clear(self) -> None:
+        with self._lock:
+            self._states.clear()
+
+    def check_integrity(self) -> None:
+        """Raise AssertionError if a state does not have its key's length."""
+        with self._lock:
+            assert len(self._states) <= max(self._entries, 0)
+            for key, state in self._states.items():
+                assert state.length == len(key)

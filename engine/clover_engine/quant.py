@@ -1,0 +1,74 @@
+"""Weights on disk: 4-bit group-wise linear layers, 8-bit embeddings, half-precision scales.
+
+A linear row is cut into groups of 32; each stores signed integers -8..7 and one scale, chosen among candidates by
+squared error. An embedding row stores signed bytes and one scale. Norms stay in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+GROUP = 32
+_DIVISORS = [6.5 + i / 16 for i in range(33)]
+
+
+def quantise_4bit(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """weight (out, in) -> packed uint8 (out, in / 2), low nibble first, and float16 scales (out, in / 32)."""
+    groups = weight.float().view(weight.shape[0], -1, GROUP)
+    peak = groups.gather(2, groups.abs().argmax(2, keepdim=True))
+    # The extreme value may take the longer side of the asymmetric range -8..7.
+    best = torch.full(groups.shape[:2], float("inf"))
+    scales = torch.zeros(groups.shape[:2])
+    for divisor in _DIVISORS:
+        scale = (peak[..., 0] / -divisor).half().float()
+        error = (_levels(groups, scale) * scale[..., None] - groups).square().sum(2)
+        better = error < best
+        best, scales = torch.where(better, error, best), torch.where(better, scale, scales)
+    levels = (_levels(groups, scales) + 8).to(torch.uint8).view(weight.shape[0], -1)
+    return levels[:, 0::2] | (levels[:, 1::2] << 4), scales.half()
+
+
+def _levels(groups: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    safe = torch.where(scale == 0, torch.ones_like(scale), scale)
+    return (groups / safe[..., None]).round().clamp(-8, 7)
+
+
+def dequantise_4bit(packed: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """The float32 weight (out, in)."""
+    out = packed.shape[0]
+    levels = torch.stack([packed & 15, packed >> 4], dim=-1).view(out, -1, GROUP).float() - 8.0
+    return (levels * scales.float()[..., None]).view(out, -1)
+
+
+def quantise_8bit(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """weight (rows, n) -> int8 (rows, n) and float16 scales (rows,)."""
+    scales = (weight.float().abs().amax(1) / 127).clamp_min(1e-8).half()
+    return (weight.float() / scales.float()[:, None]).round().clamp(-127, 127).to(torch.int8), scales
+
+
+def pack(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A model's state as what goes to disk."""
+    out: dict[str, torch.Tensor] = {}
+    for name, tensor in state.items():
+        if name == "embedding.weight":
+            out[f"{name}.q8"], out[f"{name}.scale"] = quantise_8bit(tensor)
+        elif name.endswith(".weight"):
+            out[f"{name}.q4"], out[f"{name}.scale"] = quantise_4bit(tensor)
+        else:
+            out[name] = tensor.float()
+    return {name: tensor.contiguous() for name, tensor in out.items()}
+
+
+def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The inverse of `pack`, in float32."""
+    out: dict[str, torch.Tensor] = {}
+    for name, tensor in stored.items():
+        if name.endswith(".q4"):
+            out[name[:-3]] = dequantise_4bit(tensor, stored[name[:-3] + ".scale"])
+        elif name.endswith(".q8"):
+            out[name[:-3]] = tensor.float() * stored[name[:-3] + ".scale"].float()[:, None]
+        elif not name.endswith(".scale"):
+            out[name] = tensor.float()
+    return out

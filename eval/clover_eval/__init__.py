@@ -1,0 +1,1 @@
+"""Measuring decisions on labelled groups."""

@@ -1,0 +1,56 @@
+"""References against the plainest possible computation."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from clover_engine.kernels.allowed_head.reference import allowed_head, log_mass
+from clover_engine.kernels.shared_prefix_attention.reference import shared_prefix_attention
+
+
+@pytest.mark.parametrize(("rows", "length", "prefix", "own"), [(1, 1, 0, 1), (3, 5, 7, 6), (2, 4, 0, 9), (4, 2, 33, 2)])
+def test_shared_prefix_attention_is_attention_over_the_concatenation(rows: int, length: int, prefix: int, own: int) -> None:
+    torch.manual_seed(rows * 100 + prefix)
+    heads, groups, dim = 6, 2, 8
+    query = torch.randn(rows, length, heads, dim)
+    shared_k, shared_v = torch.randn(groups, prefix, dim), torch.randn(groups, prefix, dim)
+    own_k, own_v = torch.randn(rows, groups, own, dim), torch.randn(rows, groups, own, dim)
+    mask = torch.rand(rows, length, own) < 0.6
+    mask[:, :, 0] = True
+    # Keys a query must not see are poisoned: any leak shows as NaN.
+    hidden = ~mask.any(1)
+    own_k[hidden[:, None, :].expand(-1, groups, -1)] = 1e30
+    own_v[hidden[:, None, :].expand(-1, groups, -1)] = 7e7
+    out = shared_prefix_attention(query, shared_k, shared_v, own_k, own_v, mask)
+    for r in range(rows):
+        for h in range(heads):
+            g = h // (heads // groups)
+            keys = torch.cat([shared_k[g], own_k[r, g]])
+            values = torch.cat([shared_v[g], own_v[r, g]])
+            for t in range(length):
+                seen = torch.cat([torch.ones(prefix, dtype=torch.bool), mask[r, t]])
+                weights = torch.softmax(keys[seen] @ query[r, t, h] * dim**-0.5, 0)
+                torch.testing.assert_close(out[r, t, h], weights @ values[seen], atol=1e-5, rtol=1e-4)
+
+
+def test_a_query_that_sees_nothing_yields_zeros() -> None:
+    out = shared_prefix_attention(
+        torch.randn(1, 1, 2, 4),
+        torch.zeros(1, 0, 4),
+        torch.zeros(1, 0, 4),
+        torch.randn(1, 1, 3, 4),
+        torch.randn(1, 1, 3, 4),
+        torch.zeros(1, 1, 3, dtype=torch.bool),
+    )
+    assert torch.equal(out, torch.zeros(1, 1, 2, 4))
+
+
+def test_allowed_head_is_the_full_head_on_the_allowed_rows() -> None:
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(3, 16), torch.randn(50, 16)
+    allowed = torch.tensor([4, 7, 31])
+    torch.testing.assert_close(allowed_head(hidden, weight, allowed), allowed_head(hidden, weight)[:, allowed])
+    logits = allowed_head(hidden, weight)
+    keep = torch.arange(50) != 4
+    torch.testing.assert_close(log_mass(logits, 4), torch.logsumexp(logits[:, keep], -1))

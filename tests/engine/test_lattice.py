@@ -1,0 +1,63 @@
+"""Lattice inference against enumeration of every path."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import product
+
+import numpy as np
+
+from clover_engine.constraint import lattice as exact
+from clover_engine.constraint.automaton import EmptyLanguageError, Lattice, TokenAutomaton
+
+CASES = 500
+
+
+def random_automaton(rng: random.Random) -> TokenAutomaton:
+    states, tokens = rng.randint(1, 5), rng.randint(1, 4)
+    table = {(s, t): rng.randrange(states) for s, t in product(range(states), range(tokens)) if rng.random() < 0.6}
+    finals = [s for s in range(states) if rng.random() < 0.5]
+    return TokenAutomaton.from_edges(states, [(s, t, d) for (s, t), d in table.items()], finals)
+
+
+def paths(lattice: Lattice) -> list[tuple[int, ...]]:
+    """Every filling, as columns of `allowed`."""
+    found = [(0, ())]
+    for layer, columns in zip(lattice.layers, lattice.columns, strict=True):
+        edges = list(zip(layer.sources.tolist(), columns.tolist(), layer.targets.tolist(), strict=True))
+        found = [(d, (*string, c)) for state, string in found for s, c, d in edges if s == state]
+    return [string for _, string in found]
+
+
+def test_against_enumeration_of_random_automata() -> None:
+    checked = 0
+    for seed in range(CASES):
+        rng = random.Random(seed)
+        automaton, length = random_automaton(rng), rng.randint(1, 4)
+        try:
+            lattice = automaton.unroll(length, pad_id=99)
+        except EmptyLanguageError:
+            continue
+        strings = paths(lattice)
+        assert len(strings) == len(set(strings)), seed
+        scores = np.random.default_rng(seed).normal(0, 3, (length, len(lattice.allowed)))
+        if rng.random() < 0.5:
+            # Commit one position to a token that some string has there.
+            position, string = rng.randrange(length), rng.choice(strings)
+            keep = np.arange(scores.shape[1]) == string[position]
+            scores[position] = np.where(keep, scores[position], -np.inf)
+        weights = {s: sum(scores[i, c] for i, c in enumerate(s)) for s in strings}
+        read = exact.read(lattice, scores)
+        total = np.logaddexp.reduce(list(weights.values()))
+        assert math.isclose(read.log_z, total, abs_tol=1e-9), seed
+        assert math.isclose(exact.log_z(lattice, scores), total, abs_tol=1e-9), seed
+        assert math.isclose(weights[tuple(read.best.tolist())], max(weights.values()), abs_tol=1e-9), seed
+        assert math.isclose(read.best_log, max(weights.values()), abs_tol=1e-9), seed
+        expected = np.zeros_like(read.marginals)
+        for string, weight in weights.items():
+            for i, c in enumerate(string):
+                expected[i, c] += math.exp(weight - total)
+        np.testing.assert_allclose(read.marginals, expected, atol=1e-9, err_msg=f"seed {seed}")
+        checked += 1
+    assert checked > CASES // 2

@@ -1,0 +1,86 @@
+"""Derived facts are exact, and refuse to guess."""
+
+from __future__ import annotations
+
+import pytest
+
+from clover_decide.facts import MAX_AMOUNTS, MAX_DATES, MAX_PAIRS, derive_facts
+
+
+def texts(material: str) -> list[str]:
+    return [fact.text for fact in derive_facts(material)]
+
+
+@pytest.mark.parametrize(
+    ("surface", "iso"),
+    [
+        ("14 March 2024", "2024-03-14"),
+        ("March 14, 2024", "2024-03-14"),
+        ("14th of March 2024", "2024-03-14"),
+        ("the 14th day of March 2024", "2024-03-14"),
+        ("14 Mar 2024", "2024-03-14"),
+        ("Sept. 3, 2023", "2023-09-03"),
+        ("29 February 2024", "2024-02-29"),
+        ("2024-03-14", "2024-03-14"),
+        ("31/12/2024", "2024-12-31"),
+        ("12/31/2024", "2024-12-31"),
+        ("14.03.2024", "2024-03-14"),
+        ("05/05/2025", "2025-05-05"),
+    ],
+)
+def test_dates_are_normalised(surface: str, iso: str) -> None:
+    fact = derive_facts(f"It was signed on {surface}.")[0]
+    assert (fact.kind, fact.value) == ("date", iso)
+
+
+@pytest.mark.parametrize("surface", ["31 February 2024", "2024-13-01", "45/45/2024", "99 March 2024", "1234-5678"])
+def test_impossible_dates_give_no_fact(surface: str) -> None:
+    assert derive_facts(f"Signed {surface}.") == ()
+
+
+def test_an_ambiguous_date_is_marked_and_takes_no_part_in_arithmetic() -> None:
+    facts = derive_facts("From 03/04/2025 to 1 May 2025.")
+    assert [f.kind for f in facts] == ["ambiguous_date", "date"]
+    assert facts[0].text == "03/04/2025 is ambiguous: 2025-03-04 or 2025-04-03"
+
+
+def test_days_between_are_exact_and_compared_with_stated_durations() -> None:
+    material = "Received 26 May 2025. Term ends 30 June 2025. Notice: thirty (30) days. Cure: two weeks."
+    assert "26 May 2025 to 30 June 2025: 35 days, more than 2 weeks, more than 30 days" in texts(material)
+    assert "1 May 2025 to 31 May 2025: 30 days, exactly 30 days" in texts("30 days from 1 May 2025 to 31 May 2025.")
+
+
+def test_counts_of_the_same_thing_are_compared() -> None:
+    assert texts("More than 20 failed logins fire; 23 failed logins were seen.") == [
+        "20 failed logins is less than 23 failed logins"
+    ]
+    assert texts("Engine 9 stands ready. Truck 7 stands ready.") == []
+    assert texts("Wait 20 minutes, then 30 minutes.") == []
+
+
+@pytest.mark.parametrize(
+    ("material", "expected"),
+    [
+        ("The deposit is $1,800. Damage is $250.", "$1,800 - $250 = 1550"),
+        ("Damage USD 250, deposit USD 1800.50.", "USD 1800.50 - USD 250 = 1550.5"),
+        ("250 dollars of 1800 dollars", "1800 dollars - 250 dollars = 1550"),
+    ],
+)
+def test_differences_of_amounts(material: str, expected: str) -> None:
+    assert texts(material) == [expected]
+
+
+def test_amounts_of_different_currencies_are_not_subtracted() -> None:
+    assert texts("It costs $100 or €90.") == []
+
+
+def test_the_number_of_facts_is_bounded() -> None:
+    many = " ".join(f"{d} March {y}." for y in range(2000, 2040) for d in range(1, 29))
+    facts = derive_facts(many + " ".join(f" ${n}" for n in range(100, 400)))
+    assert len([f for f in facts if f.kind == "date"]) == MAX_DATES
+    assert len([f for f in facts if f.kind == "days_between"]) == MAX_PAIRS
+    assert len([f for f in facts if f.kind == "difference"]) == MAX_AMOUNTS * (MAX_AMOUNTS - 1) // 2
+
+
+def test_no_numbers_no_facts() -> None:
+    assert derive_facts("Nothing to compute here, not even on a Monday.") == ()

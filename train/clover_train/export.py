@@ -1,0 +1,60 @@
+"""Turn a training checkpoint into a model folder: quantised weights, tokenizer and config.
+
+python -m clover_train.export runs/mini base OUT
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from clover_engine.models.base import ModelSpec
+from clover_engine.models.llama import LlamaConfig
+from clover_engine.quant import pack
+from clover_engine.tokenizer import Tokenizer
+from clover_train.run import MASK_TOKEN, PAD_TOKEN
+
+
+def export(state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, quantise: bool = True) -> None:
+    """Write config.json, tokenizer.json and model.safetensors."""
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer(base / "tokenizer.json")
+    vocab, hidden = state["embedding.weight"].shape
+    layers = 1 + max(int(key.split(".")[1]) for key in state if key.startswith("layers."))
+    spec = ModelSpec(
+        name=name,
+        vocab_size=vocab,
+        context=8192,
+        pad_id=tokenizer.special(PAD_TOKEN),
+        mask_id=tokenizer.special(MASK_TOKEN),
+        shift=True,
+    )
+    network = LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=layers)
+    config = {"family": "llama", "network": asdict(network), "spec": asdict(spec)}
+    (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    shutil.copy(base / "tokenizer.json", out / "tokenizer.json")
+    stored = pack(state) if quantise else {k: v.contiguous() for k, v in state.items()}
+    save_file(stored, out / "model.safetensors")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("base", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--plain", action="store_true", help="keep float32 weights (to measure what quantising costs)")
+    args = parser.parse_args()
+    state = torch.load(args.run / "checkpoint.pt", map_location="cpu")["model"]
+    export(state, args.base, args.out, args.out.name, quantise=not args.plain)
+    size = sum(path.stat().st_size for path in args.out.iterdir())
+    print(f"{args.out}: {size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""What a generator produces: a linked group with gold answers, and the phrasebook it is worded from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from clover_decide.questions import AnyQuestion
+
+Split = Literal["train", "heldout"]
+PHRASES = Path(__file__).resolve().parent.parent / "phrases"
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that is true in one instance, worded, before anything is asked.
+
+    `clauses` are the sentences that carry facts and rules, by name; `needs[question]` names those its answer rests on.
+    `answers[id]` is the gold value, by execution of the rules, in the type a decision would return.
+    """
+
+    family: str
+    structure: str
+    clauses: Mapping[str, str]
+    distractors: Sequence[str]
+    questions: Mapping[str, AnyQuestion]
+    answers: Mapping[str, Any]
+    needs: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """One material with the linked questions asked about it, in order, and their gold answers."""
+
+    family: str
+    structure: str
+    material: str
+    questions: Mapping[str, AnyQuestion]
+    answers: Mapping[str, Any]
+
+
+def compose(rng: random.Random, world: World, asked: Sequence[str], *, complete: bool, distractors: int) -> Group:
+    """Ask some questions: all clauses if `complete`, else those the asked ones need, in random order with distractors."""
+    needed = frozenset().union(*(world.needs[key] for key in asked))
+    sentences = [text for name, text in world.clauses.items() if complete or name in needed]
+    sentences += rng.sample(list(world.distractors), min(len(world.distractors), distractors))
+    rng.shuffle(sentences)
+    questions = {key: world.questions[key] for key in asked}
+    return Group(world.family, world.structure, " ".join(sentences), questions, {key: world.answers[key] for key in asked})
+
+
+@cache
+def phrases(split: Split, family: str) -> Mapping[str, list[str]]:
+    """Clause name -> phrasings of one split. The two splits share no sentence (a test compares their skeletons)."""
+    return yaml.safe_load((PHRASES / split / f"{family}.yaml").read_text())
+
+
+class Writer:
+    """Words clauses, questions and names from one split's phrasebook with one random generator."""
+
+    def __init__(self, rng: random.Random, split: Split, family: str) -> None:
+        self.rng = rng
+        self._book = phrases(split, family)
+        self._names = phrases(split, "names")
+
+    def say(self, clause: str, **values: Any) -> str:
+        """One phrasing of a clause, its first letter capitalised."""
+        text = self.rng.choice(self._book[clause]).format(**values)
+        return text[0].upper() + text[1:]
+
+    def names(self, kind: str, count: int) -> list[str]:
+        """Distinct names of a kind."""
+        return self.rng.sample(self._names[kind], count)
+
+    def date(self, day: Any) -> str:
+        """A date in one of several unambiguous formats."""
+        return self.rng.choice(
+            [
+                f"{day.day} {day:%B} {day.year}",
+                f"{day:%B} {day.day}, {day.year}",
+                day.isoformat(),
+                f"{day.day} {day:%b} {day.year}",
+            ]
+        )
+
+    def money(self, amount: int) -> str:
+        return self.rng.choice([f"${amount}", f"${amount:,}", f"USD {amount}", f"{amount} dollars"])

@@ -1,0 +1,142 @@
+"""Train clover-mini: convert the autoregressive base to block diffusion on linked groups. Resumable.
+
+    python -m clover_train.run --base base --out runs/mini --steps 900
+
+Writes log.jsonl, and checkpoint.pt every `--save-every` steps; the same command with `--resume` continues from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+
+from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
+from clover_engine.tokenizer import Tokenizer
+from clover_train.rows import IGNORE, Batch
+from clover_train.stream import batches
+
+MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base", type=Path, required=True, help="folder with base.safetensors and tokenizer.json")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=900)
+    parser.add_argument("--decay", type=int, default=250, help="steps of linear decay at the end")
+    parser.add_argument("--warmup", type=int, default=30)
+    parser.add_argument("--lr", type=float, default=3e-4)
+    parser.add_argument("--budget", type=int, default=2000, help="padded positions a step")
+    parser.add_argument("--copies", type=int, default=3, help="noisy copies of a joint block")
+    parser.add_argument("--layers", type=int, default=30, help="keep only the first layers (smoke runs)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--save-every", type=int, default=50)
+    parser.add_argument("--resume", action="store_true")
+    return parser.parse_args()
+
+
+def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiffusion:
+    """The base network in float32 in which only two embeddings can move."""
+    state = {k: v.float() for k, v in load_file(folder / "base.safetensors").items()}
+    vocab, hidden = state["embedding.weight"].shape
+    model = LlamaBlockDiffusion(LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=layers))
+    model.load_state_dict({k: v for k, v in state.items() if k in model.state_dict()})
+    # Words keep their pre-trained embeddings, so that unseen names and options stay readable; only the mask and pad
+    # tokens are learned. The mask starts as the blank of a fill-in-the-blank text, which the base already knows.
+    mask, pad, blank = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN), tokenizer.single("____")
+    weight = model.embedding.weight
+    with torch.no_grad():
+        weight[mask] = weight[blank]
+    learned = torch.zeros(vocab, 1)
+    learned[[mask, pad]] = 1.0
+    weight.register_hook(lambda grad: grad * learned.to(grad.device))
+    return model
+
+
+def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torch.Tensor, dict[str, float]]:
+    """Mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift)."""
+    with torch.autocast(batch.ids.device.type, torch.bfloat16):
+        hidden = model.packed(batch.ids, batch.positions, batch.tail_mask)
+        chosen = batch.targets[:, 1:] != IGNORE
+        logits = hidden[:, :-1][chosen] @ model.embedding.weight.t().to(hidden.dtype)
+    logits = logits.float()
+    logits[:, mask_id] = float("-inf")
+    targets, full = batch.targets[:, 1:][chosen], batch.full[:, 1:][chosen]
+    each = F.cross_entropy(logits, targets, reduction="none")
+    right = (logits.argmax(-1) == targets).float()
+    report = {
+        "loss_full": each[full].mean().item(),
+        "loss_partial": each[~full].mean().item(),
+        "right_full": right[full].mean().item(),
+        "right_partial": right[~full].mean().item(),
+    }
+    return each.mean(), report
+
+
+def rate(step: int, args: argparse.Namespace) -> float:
+    """Warm-up, constant, linear decay to a twentieth."""
+    left = (args.steps - step) / max(1, args.decay)
+    return args.lr * min(1.0, (step + 1) / max(1, args.warmup), max(0.05, left))
+
+
+def main() -> None:
+    args = arguments()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    tokenizer = Tokenizer(args.base / "tokenizer.json")
+    mask_id, pad_id = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN)
+    model = load_base(args.base, args.layers, tokenizer).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    args.out.mkdir(parents=True, exist_ok=True)
+    checkpoint, first, seen = args.out / "checkpoint.pt", 0, 0
+    if args.resume:
+        saved = torch.load(checkpoint, map_location=device)
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        first, seen = saved["step"], saved["groups"]
+    stream = islice(batches(tokenizer, args.seed, args.budget, args.copies, mask_id, pad_id), first, args.steps)
+    log = (args.out / "log.jsonl").open("a")
+    for step, (batch, count) in enumerate(stream, first):
+        began = time.perf_counter()
+        report = _step(model, optimizer, _to(batch, device), mask_id, rate(step, args))
+        seen += count
+        entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": batch.ids.numel()}
+        log.write(json.dumps({**entry, "seconds": round(time.perf_counter() - began, 2)}) + "\n")
+        log.flush()
+        if (step + 1) % args.save_every == 0 or step + 1 == args.steps:
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1, "groups": seen}
+            torch.save(state, checkpoint.with_suffix(".tmp"))
+            checkpoint.with_suffix(".tmp").replace(checkpoint)
+
+
+def _step(
+    model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, mask_id: int, lr: float
+) -> dict[str, float]:
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+    loss, report = losses(model, batch, mask_id)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return {k: round(v, 4) for k, v in report.items()} | {"lr": lr}
+
+
+def _to(batch: Batch, device: torch.device) -> Batch:
+    tensors = (batch.ids, batch.positions, batch.tail_mask, batch.targets, batch.full)
+    ids, positions, tail_mask, targets, full = (t.to(device) for t in tensors)
+    return Batch(ids, positions, tail_mask, targets, full, batch.prefix)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The endless, seeded stream of training batches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+from clover_engine.tokenizer import Tokenizer
+from clover_train.groups import Split, World
+from clover_train.rows import Batch, Row, RowBuilder, collate
+from clover_train.worlds import alert, chain, contract, dispatch
+
+WORLDS: dict[str, Callable[[random.Random, Split], World]] = {
+    "contract": contract.world,
+    "alert": alert.world,
+    "dispatch": dispatch.world,
+    "chain": chain.world,
+}
+WEIGHTS = {"contract": 3, "alert": 3, "dispatch": 3, "chain": 4}
+POOL = 64
+"""Groups drawn at once, so that rows of similar length can share a batch."""
+
+
+def worlds(seed: int, split: Split, count: int, family: str | None = None) -> list[World]:
+    """`count` worlds, of one family or of all in their weights."""
+    rng = random.Random(f"{split}-{family}-{seed}")
+    names, weights = list(WEIGHTS), list(WEIGHTS.values())
+    return [WORLDS[family or rng.choices(names, weights)[0]](rng, split) for _ in range(count)]
+
+
+def batches(tokenizer: Tokenizer, seed: int, budget: int, copies: int, mask_id: int, pad_id: int) -> Iterator[tuple[Batch, int]]:
+    """Batches of at most about `budget` padded positions, with the number of groups in each."""
+    pool = 0
+    while True:
+        rng = random.Random(f"rows-{seed}-{pool}")
+        builder = RowBuilder(tokenizer, pad_id, rng)
+        rows = [builder.build(world) for world in worlds(seed * 1_000_003 + pool, "train", POOL)]
+        packs = _pack(sorted(rows, key=lambda row: (len(row.material), row.tail(copies))), budget, copies)
+        rng.shuffle(packs)
+        for pack in packs:
+            yield collate(pack, copies, mask_id, rng), len(pack)
+        pool += 1
+
+
+def _pack(rows: list[Row], budget: int, copies: int) -> list[list[Row]]:
+    packs: list[list[Row]] = [[]]
+    for row in rows:
+        trial = [*packs[-1], row]
+        size = len(trial) * (max(len(r.material) for r in trial) + max(r.tail(copies) for r in trial))
+        if packs[-1] and size > budget:
+            packs.append([row])
+        else:
+            packs[-1] = trial
+    return packs

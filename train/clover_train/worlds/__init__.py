@@ -1,0 +1,1 @@
+"""Worlds: typed facts and rules from which gold answers follow by execution."""

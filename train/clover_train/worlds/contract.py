@@ -1,0 +1,89 @@
+"""Contracts: notice, cure and deposit. Dates and amounts decide; late notice, damage and arrears interact."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, Score
+from clover_train.groups import Split, World, Writer
+
+_TIMELY = frozenset({"parties", "notice_rule", "notice_given", "waiver_rule", "waived"})
+_DEPOSIT = _TIMELY | {"deposit_rule", "damage"}
+NEEDS = {
+    "timely": _TIMELY,
+    "deposit": _DEPOSIT,
+    "refund": _DEPOSIT | {"deposit_amount"},
+    "breaches": _TIMELY | {"damage", "arrears"},
+    "action": _TIMELY | {"arrears", "action_rule"},
+    "days": frozenset({"parties", "notice_given"}),
+    "damage": frozenset({"damage"}),
+    "notice_date": frozenset({"notice_given"}),
+    "end_date": frozenset({"parties"}),
+}
+
+
+def world(rng: random.Random, split: Split) -> World:
+    """A contract that ends: was notice timely, what of the deposit returns, how many breaches, what next."""
+    w = Writer(rng, split, "contract")
+    owner, holder = w.names("parties", 2)
+    item = w.names("items", 1)[0]
+    required = rng.choice([7, 10, 14, 15, 20, 21, 28, 30, 45, 60, 90])
+    end = dt.date(2021, 1, 1) + dt.timedelta(days=rng.randrange(2200))
+    given = _near(rng, required)
+    notice = end - dt.timedelta(days=given)
+    deposit = rng.choice([400, 500, 600, 800, 900, 1200, 1500, 1800, 2000, 2400, 3000, 4500])
+    damage = rng.choice([0, 0, 0, 50, 100, 150, 200, 250, 300, 350])
+    arrears = rng.random() < 0.35
+    waivable = rng.random() < 0.35
+    waived = waivable and rng.random() < 0.5
+    timely = given >= required or waived
+
+    clauses = {
+        "parties": w.say("parties", owner=owner, holder=holder, item=item, end=w.date(end)),
+        "notice_rule": w.say("notice_rule", days=f"{required} days"),
+        "deposit_amount": w.say("deposit_amount", amount=w.money(deposit)),
+        "deposit_rule": w.say("deposit_rule"),
+        "notice_given": w.say("notice_given", date=w.date(notice), holder=holder, owner=owner),
+        "damage": w.say("damage", amount=w.money(damage)) if damage else w.say("no_damage"),
+        "arrears": w.say("arrears") if arrears else w.say("no_arrears"),
+        "action_rule": w.say("action_rule"),
+    }
+    if waivable:
+        clauses["waiver_rule"] = w.say("waiver_rule", owner=owner)
+        clauses["waived"] = w.say("waived" if waived else "not_waived", owner=owner)
+    distractors = [w.say("filler", item=item, owner=owner, holder=holder) for _ in range(2)]
+    distractors.append(w.say("other_date", date=w.date(end - dt.timedelta(days=rng.randrange(200, 900))), item=item))
+    answers = {
+        "timely": timely,
+        "deposit": "none" if not timely else "partial" if damage else "full",
+        "refund": deposit - damage if timely else 0,
+        "breaches": (not timely) + bool(damage) + arrears,
+        "action": "collections" if arrears else "refund" if timely else "close",
+        "days": given,
+        "damage": bool(damage),
+        "notice_date": notice,
+        "end_date": end,
+    }
+    return World("contract", f"waiver={waivable}", clauses, distractors, _questions(w), answers, NEEDS)
+
+
+def _questions(w: Writer) -> dict[str, AnyQuestion]:
+    return {
+        "timely": Boolean(w.say("q_timely")),
+        "deposit": Choice(w.say("q_deposit"), options=("full", "partial", "none")),
+        "refund": Integer(w.say("q_refund"), minimum=0, maximum=99999),
+        "breaches": Score(w.say("q_breaches"), levels=("none", "one", "two", "three")),
+        "action": Choice(w.say("q_action"), options=("refund", "close", "collections")),
+        "days": Integer(w.say("q_days"), minimum=0, maximum=999),
+        "damage": Boolean(w.say("q_damage")),
+        "notice_date": Date(w.say("q_notice_date")),
+        "end_date": Date(w.say("q_end_date")),
+    }
+
+
+def _near(rng: random.Random, threshold: int) -> int:
+    """Half the draws within a few units of the threshold, on either side."""
+    if rng.random() < 0.5:
+        return max(1, threshold + rng.choice([-3, -2, -1, 0, 1, 2, 3]))
+    return max(1, int(rng.gauss(threshold, threshold * 0.6)))
