@@ -15,6 +15,7 @@ from clover_decide.errors import (
 )
 from clover_decide.facts import Fact, derive_facts
 from clover_decide.packs import load_pack, pack_names
+from clover_decide.question_base import Option
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.questions import (
     Boolean,
@@ -23,7 +24,6 @@ from clover_decide.questions import (
     Integer,
     MultiChoice,
     Number,
-    Option,
     Quote,
     Score,
     Text,

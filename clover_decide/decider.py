@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from clover_decide.decision import Answer, Decision, Effort, Mode, Timing
-from clover_decide.errors import CloverError, InputError, LimitError, MissingExtraError, ModelError, QuestionError
+from clover_decide.errors import CloverError, InputError, MissingExtraError, ModelError, QuestionError
 from clover_decide.facts import Fact, caller_facts, derive_facts
+from clover_decide.frozen import FrozenMap
 from clover_decide.material import Material, read_material
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_engine.folder import SHIPPED, ModelFilesError
@@ -51,6 +51,11 @@ class Decider:
         self.model = str(model)
         self._engine = _load(model, device, dtype, cached_materials)
         self._lock = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the loaded weights and config."""
+        return self._engine.fingerprint
 
     @classmethod
     def from_engine(cls, engine: Engine, name: str = "custom") -> Decider:
@@ -96,11 +101,13 @@ class Decider:
         read = read_material(material)
         found = _facts(read, facts)
         with self._lock:
-            plan = self._plan(read, found, question_set, groups)
+            # Everything is compiled before anything is answered, so that an error costs no model pass.
+            plan = self._plan(read, found, question_set, mode, groups)
+            solo_plan = self._plan(read, found, question_set, "independent", None) if independent and mode == "joint" else None
             start = time.perf_counter()
             reading = self._read(plan, mode, effort, threshold)
             middle = time.perf_counter()
-            solo = self._read(plan, "independent", effort, threshold) if independent and mode == "joint" else None
+            solo = self._read(solo_plan, "independent", effort, threshold) if solo_plan else None
         end = time.perf_counter()
         timing = Timing(end - began, middle - start, end - middle if solo else 0.0)
         return self._decision(plan, reading, solo, mode, effort, timing)
@@ -114,61 +121,72 @@ class Decider:
             InputError: the questions or options themselves are not acceptable (on the first item).
         """
         question_set = read_questions(questions)
-        _check_options(options.get("mode", "joint"), options.get("effort", "standard"), options.get("threshold", 0.95))
+        probe = {key: value for key, value in options.items() if key in ("mode", "effort", "threshold")}
+        _check_options(**{"mode": "joint", "effort": "standard", "threshold": 0.95, **probe})
+        self.check(question_set, facts=options.get("facts", "auto"), groups=options.get("groups"))
         for material in materials:
             try:
                 yield self.decide(material, question_set, **options)
             except InputError as error:
                 yield error
 
+    def check(self, questions: Any, *, facts: Facts = "auto", groups: Sequence[Sequence[str]] | None = None) -> QuestionSet:
+        """Read questions and compile every slot and block without running the model.
+
+        Raises:
+            InputError: as `decide` would, whatever the material.
+        """
+        question_set = read_questions(questions)
+        # Quote slots are compiled over a material; any word will do.
+        material = read_material("Material.")
+        self._plan(material, _facts(material, facts), question_set, "joint", groups)
+        return question_set
+
     async def adecide(self, material: Any, questions: Any, **options: Any) -> Decision:
         """`decide` in a worker thread; the event loop stays free."""
         return await asyncio.to_thread(self.decide, material, questions, **options)
 
-    async def adecide_many(
-        self, materials: Iterable[Any], questions: Any, **options: Any
-    ) -> AsyncIterator[Decision | CloverError]:
+    async def adecide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> AsyncIterator[Decision | CloverError]:
         """`decide_many` in a worker thread, item by item."""
         results = self.decide_many(materials, questions, **options)
         while (item := await asyncio.to_thread(next, results, None)) is not None:
             yield item
 
     def _plan(
-        self, material: Material, facts: tuple[Fact, ...], questions: QuestionSet, groups: Sequence[Sequence[str]] | None
+        self,
+        material: Material,
+        facts: tuple[Fact, ...],
+        questions: QuestionSet,
+        mode: Mode,
+        groups: Sequence[Sequence[str]] | None,
     ) -> Plan:
         from clover_decide.planning import make_plan
 
-        return make_plan(self._engine.tokenizer, max(self._engine.spec.block_sizes), material, facts, questions, groups)
+        engine = self._engine
+        alone = mode == "independent"
+        return make_plan(engine.tokenizer, engine.spec, material, facts, questions, alone=alone, groups=groups)
 
     def _read(self, plan: Plan, mode: Mode, effort: Effort, threshold: float) -> Reading:
         from clover_decide.planning import read_independent, read_joint
-        from clover_engine.engine import ContextError
 
         run = read_joint if mode == "joint" else read_independent
-        try:
-            return run(self._engine, plan, threshold=threshold, one_pass=effort == "fast")
-        except ContextError as error:
-            raise LimitError(
-                f"material and questions need {error.needed} tokens", path="material", accepted=f"at most {error.limit} tokens"
-            ) from None
+        return run(self._engine, plan, threshold=threshold, one_pass=effort == "fast")
 
-    def _decision(
-        self, plan: Plan, reading: Reading, solo: Reading | None, mode: Mode, effort: Effort, timing: Timing
-    ) -> Decision:
+    def _decision(self, plan: Plan, reading: Reading, solo: Reading | None, mode: Mode, effort: Effort, timing: Timing) -> Decision:
         from clover_decide.reading import alone
 
         answers: dict[str, Answer] = dict(reading.answers)
         if solo is not None:
             answers = {key: replace(answer, independent=alone(solo.answers[key])) for key, answer in answers.items()}
         return Decision(
-            answers=MappingProxyType(answers),
+            answers=FrozenMap(answers),
             probability=math.prod(answer.probability for answer in answers.values()),
             mode=mode,
             effort=effort,
             model=self.model,
             fingerprint=self._engine.fingerprint,
             facts=plan.facts,
-            groups=plan.groups if mode == "joint" else tuple((key,) for key in answers),
+            groups=tuple(block.keys for block in plan.blocks),
             usage=reading.usage,
             timing=timing,
             trace=reading.trace,
@@ -206,9 +224,10 @@ def _load(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
         raise MissingExtraError(
             f"running a model needs {error.name}", path="model", accepted="pip install 'clover-decide[local]'"
         ) from None
-    folder = Path(model) if Path(model).is_dir() else SHIPPED / str(model)
+    # A shipped name wins over a folder of the same name in the working directory; write ./name for the folder.
+    folder = SHIPPED / str(model) if (SHIPPED / str(model) / "config.json").is_file() else Path(model)
     if not folder.is_dir():
-        names = ", ".join(sorted(p.name for p in SHIPPED.glob("*") if p.is_dir())) or "none"
+        names = ", ".join(sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))) or "none"
         raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
     if dtype not in ("float32", "bfloat16"):
         raise ModelError("unknown dtype", path="dtype", given=dtype, accepted="float32 or bfloat16")
@@ -216,24 +235,27 @@ def _load(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
         return load_engine(folder, device=device, dtype=dtype, cached_prefixes=cached)
     except ModelFilesError as error:
         raise ModelError(str(error), path="model", accepted="a complete model folder") from None
+    except Exception as error:
+        # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error
 
 
-def _check_options(mode: str, effort: str, threshold: float) -> None:
+def _check_options(mode: Any, effort: Any, threshold: Any) -> None:
     if mode not in ("joint", "independent"):
         raise InputError("unknown mode", path="mode", given=mode, accepted="joint or independent")
     if effort not in ("fast", "standard"):
         raise InputError("unknown effort", path="effort", given=effort, accepted="fast or standard")
-    if not 0.0 < threshold <= 1.0:
+    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0.0 < threshold <= 1.0:
         raise InputError("out of range", path="threshold", given=threshold, accepted="a probability in (0, 1]")
 
 
-def _facts(material: Material, facts: Facts) -> tuple[Fact, ...]:
+def _facts(material: Material, facts: Any) -> tuple[Fact, ...]:
     if facts == "auto":
         return derive_facts(material.text)
     if facts == "off":
         return ()
-    if isinstance(facts, str) or not all(isinstance(line, str) and line.strip() for line in facts):
-        raise QuestionError(
-            "not a list of facts", path="facts", given=facts, accepted="'auto', 'off' or a list of non-empty strings"
-        )
+    good = isinstance(facts, (list, tuple)) and all(isinstance(line, str) and line.strip() for line in facts)
+    if not good or any(0xD800 <= ord(c) <= 0xDFFF for line in facts for c in line):
+        raise QuestionError("not a list of facts", path="facts", given=facts, accepted="'auto', 'off' or a list of non-empty strings")
     return caller_facts(facts)

@@ -26,6 +26,7 @@ class Distribution:
     value: Value
     probability: float
     probabilities: Mapping[str, float]
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,9 @@ class Decision:
             "fingerprint": self.fingerprint,
             "facts": [{"kind": f.kind, "text": f.text, "value": f.value} for f in self.facts],
             "groups": [list(group) for group in self.groups],
-            "usage": vars(self.usage),
+            "usage": dict(vars(self.usage)),
             "timing": {key: round(value, 4) for key, value in vars(self.timing).items()},
-            "trace": [vars(step) for step in self.trace],
+            "trace": [dict(vars(step)) for step in self.trace],
         }
 
     def _answer_dict(self, key: str, answer: Answer) -> dict[str, Any]:
@@ -169,6 +170,7 @@ class Decision:
                 "value": self._plain(key, solo.value),
                 "probability": solo.probability,
                 "probabilities": dict(solo.probabilities),
+                **({"label": solo.label} if solo.label is not None else {}),
             }
         return out
 
@@ -179,7 +181,7 @@ class Decision:
         for key, answer in self.answers.items():
             cells = [escape(key), f"<b>{escape(shown(answer.value, answer.label))}</b>", f"{answer.probability:.2f}"]
             if compared and answer.independent:
-                cells.append(f"{escape(shown(answer.independent.value))} {answer.independent.probability:.2f}")
+                cells.append(f"{escape(shown(answer.independent.value, answer.independent.label))} {answer.independent.probability:.2f}")
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         caption = f"{self.mode}, all together {self.probability:.2f}, {escape(self.model)}"
         return f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>"

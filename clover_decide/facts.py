@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Literal
 
 MAX_DATES = 6
@@ -21,32 +21,60 @@ MAX_DURATIONS = 4
 MAX_AMOUNTS = 4
 MAX_COMPARISONS = 4
 
+# Repetitions are bounded, so that no text can make a search slow.
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
     r"|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\.?"
 )
+_YEAR = r"[1-9]\d{3}(?!\d)"
 _DATE = re.compile(
-    rf"(?<![\d/.-])(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})(?!\d)"
-    rf"|(?P<numeric>\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}})(?!\d)"
-    rf"|(?P<words>\d{{1,2}}(?:st|nd|rd|th)?(?: day)?(?: of)? {_MONTH},? \d{{4}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}))",
+    rf"(?<![\w/.-])(?:(?P<iso>{_YEAR}-\d{{2}}-\d{{2}})(?![\d-])"
+    rf"|(?P<numeric>\d{{1,2}}[/.]\d{{1,2}}[/.]{_YEAR})(?![/.]\d)"
+    rf"|(?P<words>\d{{1,2}}(?:st|nd|rd|th)?(?: day)?(?: of)? {_MONTH},? {_YEAR}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? {_YEAR}))",
     re.IGNORECASE,
 )
 _NUMBER_WORD = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
-    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred)"
+    r"|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand)"
 )
 _DURATION = re.compile(
-    rf"(?<![\w.])(?P<count>\d{{1,4}}|{_NUMBER_WORD}(?:[ -](?:and )?{_NUMBER_WORD})*)(?: \(\d{{1,4}}\))?"
+    rf"(?<![\w.,/:-])(?P<count>\d{{1,4}}|{_NUMBER_WORD}(?:[ -](?:and )?{_NUMBER_WORD}){{0,6}})(?: \(\d{{1,4}}\))?"
     rf"[ -](?:calendar |full |clear )?(?P<unit>day|week)s?\b",
     re.IGNORECASE,
 )
+_CURRENCY = r"(?:USD|EUR|GBP|CHF|CAD|AUD)"
+_FIGURE = r"\d(?:[\d,.']{0,14}\d)?"
+# No sign, range, rate, bracket or magnitude word around an amount: those change what the figure means.
 _AMOUNT = re.compile(
-    r"(?:(?:US|CA|AU)?[$€£]|\b(?:USD|EUR|GBP|CHF|CAD|AUD) ?)\d[\d,.']*\d(?:\b)|(?:[$€£]|\b(?:USD|EUR|GBP|CHF|CAD|AUD) ?)\d\b"
-    r"|\b\d[\d,.']*\d? ?(?:USD|EUR|GBP|CHF|CAD|AUD|dollars|euros|pounds)\b"
+    rf"(?<![\w.,'(-])(?<![-(] )(?:(?:US|CA|AU)?[$€£]{_FIGURE}|{_CURRENCY} ?{_FIGURE}"
+    rf"|{_FIGURE} ?(?:{_CURRENCY}|dollars|euros|pounds)\b)"
+    r"(?![\d%]|[.,'/-]\d|[kKmMbB]n?\b| ?(?:thousand|million|billion|per|an?|each|/)\b)"
 )
-
-
-_COUNT = re.compile(r"(?<![\w.,/$€£-])(?P<count>\d{1,6}) (?P<noun>(?:[A-Za-z]+[ -])?[A-Za-z]{2,}s)\b")
+_COUNT = re.compile(r"(?<![\w.,/:#$€£-])(?<!\d )(?P<count>\d{1,6}) (?P<noun>[A-Za-z]{2,20}[ -][A-Za-z]{2,20}s)\b")
+_VERBS = frozenset(
+    [
+        "is",
+        "was",
+        "has",
+        "does",
+        "this",
+        "its",
+        "as",
+        "us",
+        "plus",
+        "less",
+        "always",
+        "stops",
+        "opens",
+        "applies",
+        "runs",
+        "needs",
+        "gets",
+        "goes",
+        "takes",
+        "comes",
+    ]
+)
 _LEADS = frozenset(
     [
         "over",
@@ -155,6 +183,8 @@ def _durations(text: str) -> list[tuple[int, str]]:
             count = int(count_text) if count_text.isdigit() else text2num(count_text, "en")
         except ValueError:
             continue
+        if count_text == "one":
+            continue  # "one day" is more often a manner of speaking than a period
         unit = match.group("unit").lower()
         days = count * (7 if unit == "week" else 1)
         found.setdefault(days, f"{count} {unit}s")
@@ -169,21 +199,30 @@ def _compared(days: int, durations: list[tuple[int, str]]) -> str:
 
 
 def _comparisons(text: str) -> list[Fact]:
-    """Counts of the same thing compared: "42 failed logins" with "40 failed logins"."""
+    """Counts of the same thing compared: "42 failed logins" with "40 failed logins".
+
+    Only an adjective and a plural count as a thing; single words are too often verbs ("gate 4 opens").
+    """
     counts: dict[str, list[int]] = {}
     for match in _COUNT.finditer(text):
         noun, count = match.group("noun").lower(), int(match.group("count"))
-        before = text[: match.start()].split()[-1:]
-        # "Engine 9 stands ready": a capitalised word before the number makes it part of a name.
-        named = bool(before) and before[0][0].isupper() and before[0].lower() not in _LEADS
-        if not named and not _TIME_UNIT.search(noun) and count not in counts.setdefault(noun, []):
-            counts[noun].append(count)
-    facts = [
+        if _VERBS & set(re.split("[ -]", noun)) or _TIME_UNIT.search(noun) or _names(text, match.start()):
+            continue
+        values = counts.setdefault(noun, [])
+        if count not in values and len(values) < MAX_COMPARISONS:
+            values.append(count)
+    facts = (
         Fact("comparison", f"{a} {noun} is {'more' if a > b else 'less'} than {b} {noun}")
         for noun, values in counts.items()
         for a, b in combinations(values, 2)
-    ]
-    return facts[:MAX_COMPARISONS]
+    )
+    return list(islice(facts, MAX_COMPARISONS))
+
+
+def _names(text: str, at: int) -> bool:
+    """Whether the number at `at` belongs to a name: "Engine 9 stands ready" counts nothing."""
+    before = text[max(0, at - 40) : at].split()[-1:]
+    return bool(before) and before[0][0].isupper() and before[0].lower() not in _LEADS
 
 
 def _differences(text: str) -> list[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ from clover_decide.errors import FormatError
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file.
+    """The text of a UTF-8 file; a byte order mark is dropped.
 
     Raises:
         FormatError: no such file, a folder, or not UTF-8 (with the offset of the first bad byte).
     """
     try:
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FormatError(
             f"not UTF-8: byte {error.start} is {error.object[error.start]:#04x}", path=str(path), accepted="UTF-8 text"
@@ -42,11 +43,11 @@ def parse_json(text: str, where: str) -> Any:
     try:
         return json.loads(text, parse_constant=constant, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
-        raise FormatError(
-            f"malformed JSON, line {error.lineno} column {error.colno}: {error.msg}", path=where, accepted="JSON"
-        ) from None
+        raise FormatError(f"malformed JSON, line {error.lineno} column {error.colno}: {error.msg}", path=where, accepted="JSON") from None
     except RecursionError:
         raise FormatError("nested too deeply", path=where, accepted="JSON of moderate depth") from None
+    except ValueError as error:
+        raise FormatError(f"a number is out of range ({error})", path=where, accepted="numbers of moderate length") from None
 
 
 def parse_yaml(text: str, where: str) -> Any:
@@ -57,13 +58,14 @@ def parse_yaml(text: str, where: str) -> Any:
         pass
 
     def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+        loader.flatten_mapping(node)
         table: dict[Any, Any] = {}
         for key_node, value_node in node.value:
             key = loader.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise FormatError("a key is not a scalar", path=where, given=key, accepted="text keys")
             if key in table:
-                raise FormatError(
-                    f"key {key!r} is repeated on line {key_node.start_mark.line + 1}", path=where, accepted="distinct keys"
-                )
+                raise FormatError(f"key {key!r} is repeated on line {key_node.start_mark.line + 1}", path=where, accepted="distinct keys")
             table[key] = loader.construct_object(value_node, deep=True)
         return table
 
@@ -74,6 +76,9 @@ def parse_yaml(text: str, where: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1} column {mark.column + 1}" if mark else ""
         raise FormatError(f"malformed YAML{place}: {getattr(error, 'problem', error)}", path=where, accepted="YAML") from None
+    except (ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else f"a value cannot be read ({error})"
+        raise FormatError(problem, path=where, accepted="YAML of plain values") from None
 
 
 def load_structured(path: Path) -> Any:

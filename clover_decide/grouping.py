@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clover_decide.errors import LimitError, QuestionError
-from clover_decide.questions import MAX_GROUP, AnyQuestion
+from clover_decide.question_base import MAX_GROUP
+from clover_decide.questions import AnyQuestion
 
 LINE = 3
 """Canvas positions of an answer line besides its slot: number, colon, line break."""
@@ -16,17 +17,20 @@ def plan_groups(
     widths: Mapping[str, int],
     largest: int,
     asked: Sequence[Sequence[str]] | None = None,
+    *,
+    linked: bool = True,
 ) -> tuple[tuple[str, ...], ...]:
     """Split questions into blocks of at most 8 that fit a canvas of `largest` positions.
 
-    Without `asked`, blocks follow the given order and questions linked by `depends_on` stay together.
+    Without `asked`, blocks follow the given order. Questions linked by `depends_on` stay together unless `linked` is
+    false (when each is asked alone there is no block to share).
 
     Raises:
-        QuestionError: `asked` names unknown questions, omits or repeats some.
+        QuestionError: `asked` names unknown questions, omits or repeats some, or separates linked ones.
         LimitError: a question, a linked cluster or an asked group does not fit one block.
     """
     if asked is not None:
-        return _checked(questions, widths, largest, asked)
+        return _checked(questions, widths, largest, asked, linked)
     groups: list[list[str]] = []
     placed: set[str] = set()
     for key in questions:
@@ -68,19 +72,28 @@ def _fit(keys: Sequence[str], widths: Mapping[str, int], largest: int, path: str
 
 
 def _checked(
-    questions: Mapping[str, AnyQuestion], widths: Mapping[str, int], largest: int, asked: Sequence[Sequence[str]]
+    questions: Mapping[str, AnyQuestion],
+    widths: Mapping[str, int],
+    largest: int,
+    asked: Sequence[Sequence[str]],
+    linked: bool,
 ) -> tuple[tuple[str, ...], ...]:
     seen: set[str] = set()
+    if not isinstance(asked, (list, tuple)):
+        raise QuestionError("not a list of groups", path="groups", given=asked, accepted="[[id, …], …]")
     for index, group in enumerate(asked):
         path = f"groups[{index}]"
-        if not group:
-            raise QuestionError("an empty group", path=path, accepted="question ids")
+        if not isinstance(group, (list, tuple)) or not group:
+            raise QuestionError("an empty group, or not a list", path=path, given=group, accepted="question ids")
         for key in group:
-            if key not in questions or key in seen:
-                problem = "a question is in two groups" if key in seen else "an unknown question"
+            if not isinstance(key, str) or key not in questions or key in seen:
+                problem = "a question is in two groups" if isinstance(key, str) and key in seen else "an unknown question"
                 raise QuestionError(problem, path=path, given=key, accepted="every question id exactly once")
             seen.add(key)
         _fit(group, widths, largest, path)
+        apart = [other for key in group for other in questions[key].depends_on if linked and other not in group]
+        if apart:
+            raise QuestionError(f"separated from {apart[0]!r}, which a question here depends on", path=path, accepted="both in one group")
     missing = [key for key in questions if key not in seen]
     if missing:
         raise QuestionError(f"no group holds {', '.join(missing)}", path="groups", accepted="every question id exactly once")

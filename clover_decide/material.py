@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
 import json
+import uuid
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from clover_decide.errors import MaterialError
+from clover_decide.errors import LimitError, MaterialError
 
 MAX_MATERIAL_BYTES = 1 << 20
 
@@ -36,8 +40,6 @@ def read_material(material: Any) -> Material:
     except UnicodeEncodeError:
         raise MaterialError("not encodable as UTF-8 (lone surrogate)", path="material", accepted="valid Unicode") from None
     if size > MAX_MATERIAL_BYTES:
-        from clover_decide.errors import LimitError
-
         raise LimitError(f"{size} bytes", path="material", accepted=f"at most {MAX_MATERIAL_BYTES} bytes")
     return Material(text, _sentences(text))
 
@@ -53,15 +55,16 @@ def _render(material: Any) -> str:
     if not material:
         raise MaterialError("the material is empty", path="material", given=material, accepted="a non-empty object or array")
     try:
-        plain = json.loads(json.dumps(material, ensure_ascii=False, allow_nan=False, default=str))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise MaterialError(f"not representable as JSON ({error})", path="material", accepted="JSON values") from None
-    return "\n".join(_lines(plain, 0))
+        return "\n".join(_lines(material, 0))
+    except RecursionError:
+        raise MaterialError("nested too deeply", path="material", accepted="objects of moderate depth") from None
 
 
 def _lines(value: Any, depth: int) -> list[str]:
     pad = "  " * depth
     pairs = value.items() if isinstance(value, dict) else (("-", item) for item in value)
+    if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+        raise MaterialError("a key is not a string", path="material", given=list(value), accepted="string keys")
     out: list[str] = []
     for key, item in pairs:
         label = f"{pad}- " if isinstance(value, list) else f"{pad}{key}: "
@@ -69,8 +72,20 @@ def _lines(value: Any, depth: int) -> list[str]:
             out.append(label.rstrip())
             out.extend(_lines(item, depth + 1))
         else:
-            out.append(label + (item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)))
+            out.append(label + (item if isinstance(item, str) else _scalar(item)))
     return out
+
+
+def _scalar(item: Any) -> str:
+    """JSON notation of a leaf; dates, decimals, enums and UUIDs as their text."""
+    if isinstance(item, enum.Enum):
+        item = item.value
+    if isinstance(item, (dt.date, dt.time, Decimal, uuid.UUID, str)):
+        return str(item)
+    try:
+        return json.dumps(item, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise MaterialError(f"holds something that is not data ({error})", path="material", given=item, accepted="JSON values") from None
 
 
 def _sentences(text: str) -> tuple[tuple[int, int], ...]:

@@ -54,12 +54,10 @@ def read_questions_file(path: Path) -> QuestionSet:
         InputError: unreadable or not askable.
     """
     data = load_structured(path)
-    if isinstance(data, dict) and "questions" in data:
+    if isinstance(data, dict) and isinstance(data.get("questions"), (dict, list)) and "type" not in data["questions"]:
         return read_pack(data, path.stem).questions
     if not isinstance(data, (dict, list)):
-        raise FormatError(
-            "holds no questions", path=str(path), accepted="a mapping id -> question, a list or a JSON Schema object"
-        )
+        raise FormatError("holds no questions", path=str(path), accepted="a mapping id -> question, a list or a JSON Schema object")
     return read_questions(data)
 
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from clover_decide.facts import Fact
 from clover_decide.material import Material
-from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Option, Quote, Score, Text
+from clover_decide.question_base import Option
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
 
 if TYPE_CHECKING:
     from clover_engine.tokenizer import Tokenizer
 
-HEADER = "Read the material, then answer the questions.\n"
+HEADER = "Material:\n"
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,18 @@ def assign_codes(question: Choice | Score, tokenizer: Tokenizer, letters: Sequen
     if verbatim:
         firsts = [tokenizer.encode_cached(f" {o.value.strip()}")[0] for o in options]
         texts = tuple(tokenizer.decode([t]) for t in firsts)
-        whole = all(tokenizer.single(text) == t for text, t in zip(texts, firsts, strict=True))
-        if whole and len(set(firsts)) == len(firsts):
+        if len(set(firsts)) == len(firsts) and all(_usable(text, t, tokenizer) for text, t in zip(texts, firsts, strict=True)):
             return Codes(texts, tuple(firsts), True)
     texts = tuple(str(i) for i in range(len(options))) if isinstance(question, Score) else tuple(letters[: len(options)])
     ids = tuple(tokenizer.single(t) for t in texts)
     assert all(i is not None for i in ids), texts
     return Codes(texts, tuple(i for i in ids if i is not None), False)
+
+
+def _usable(text: str, token: int, tokenizer: Tokenizer) -> bool:
+    """Whether a first token can stand for its option: visible, and one token of its own on an answer line."""
+    line = (*tokenizer.encode_cached("1:"), token, *tokenizer.encode_cached("\n"))
+    return bool(text.strip()) and tokenizer.encode_cached(f"1:{text}\n") == line
 
 
 def slot_width(question: AnyQuestion) -> int:

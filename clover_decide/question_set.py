@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
+from pydantic.errors import PydanticUserError
 
-from clover_decide.errors import LimitError, QuestionError
+from clover_decide.errors import CloverError, LimitError, QuestionError
+from clover_decide.frozen import FrozenMap
 from clover_decide.json_schema import questions_of_schema
-from clover_decide.questions import MAX_QUESTIONS, QUESTION_TYPES, AnyQuestion, Question
+from clover_decide.question_base import MAX_QUESTIONS
+from clover_decide.questions import QUESTION_TYPES, AnyQuestion
 
-_ADAPTER: TypeAdapter[AnyQuestion] = TypeAdapter(Question)
 _TYPES = ", ".join(QUESTION_TYPES)
-_LIMIT_MARKS = ("options given", "levels given")
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,17 @@ class QuestionSet:
 
     questions: Mapping[str, AnyQuestion]
     model: type[BaseModel] | None = None
-    raw: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    raw: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: FrozenMap[str, Mapping[str, Any]]())
 
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema (draft 2020-12) of the answers object, `Decision.values()` in JSON."""
-        properties = {key: {**question.json_schema(), "description": question.text} for key, question in self.questions.items()}
-        for key, values in self.raw.items():
-            properties[key]["enum"] = list(values.values())
+        properties: dict[str, Any] = {}
+        for key, question in self.questions.items():
+            schema = question.json_schema()
+            holder = schema.get("items", schema)
+            if key in self.raw:
+                holder["enum"] = [self.raw[key].get(value, value) for value in holder["enum"]]
+            properties[key] = {**schema, "description": question.text}
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
@@ -42,6 +46,10 @@ class QuestionSet:
             "required": list(properties),
             "additionalProperties": False,
         }
+
+    def identity(self) -> list[Any]:
+        """Everything that can change an answer, JSON-ready and in order; equal sets have equal identities."""
+        return [[key, question.model_dump(mode="json")] for key, question in self.questions.items()]
 
 
 def read_questions(questions: Any) -> QuestionSet:
@@ -57,13 +65,9 @@ def read_questions(questions: Any) -> QuestionSet:
     if isinstance(questions, QuestionSet):
         return questions
     if isinstance(questions, type) and issubclass(questions, BaseModel):
-        parsed, raw = questions_of_schema(questions.model_json_schema())
-        result = QuestionSet(_read_all(parsed), questions, raw)
-    elif (
-        isinstance(questions, Mapping) and questions.get("type") == "object" and isinstance(questions.get("properties"), Mapping)
-    ):
-        parsed, raw = questions_of_schema(questions)
-        result = QuestionSet(_read_all(parsed), None, raw)
+        result = _of_schema(_schema_of(questions), questions)
+    elif isinstance(questions, Mapping) and questions.get("type") == "object" and "properties" in questions:
+        result = _of_schema(questions, None)
     elif isinstance(questions, Mapping):
         result = QuestionSet(_read_all(questions))
     elif isinstance(questions, Sequence) and not isinstance(questions, (str, bytes)):
@@ -78,12 +82,30 @@ def read_questions(questions: Any) -> QuestionSet:
     return result
 
 
-def _named(questions: Sequence[Any]) -> dict[str, Any]:
-    named: dict[str, Any] = {}
+def _schema_of(model: type[BaseModel]) -> Mapping[str, Any]:
+    try:
+        return model.model_json_schema()
+    except PydanticUserError as error:
+        raise QuestionError(
+            f"{model.__name__} has no JSON Schema ({str(error).splitlines()[0]})",
+            path="questions",
+            accepted="a class of plain fields",
+        ) from None
+
+
+def _of_schema(schema: Mapping[str, Any], model: type[BaseModel] | None) -> QuestionSet:
+    parsed, raw = questions_of_schema(schema)
+    return QuestionSet(_read_all(parsed), model, FrozenMap(raw))
+
+
+def _named(questions: Sequence[Any]) -> dict[Any, Any]:
+    named: dict[Any, Any] = {}
     for index, item in enumerate(questions):
-        key = f"q{index + 1}"
+        key: Any = f"q{index + 1}"
         if isinstance(item, Mapping) and "id" in item:
             key, item = item["id"], {k: v for k, v in item.items() if k != "id"}
+        if not isinstance(key, str):
+            raise QuestionError("an id must be a string", path=f"questions[{index}].id", given=key, accepted="non-empty strings")
         if key in named:
             raise QuestionError(f"id {key!r} is used twice", path=f"questions[{index}].id", accepted="distinct ids")
         named[key] = item
@@ -95,44 +117,27 @@ def _read_all(questions: Mapping[Any, Any]) -> Mapping[str, AnyQuestion]:
     for key, value in questions.items():
         if not isinstance(key, str) or not key:
             raise QuestionError("an id must be a non-empty string", path="questions", given=key, accepted="non-empty strings")
+        if any(0xD800 <= ord(c) <= 0xDFFF for c in key):
+            raise QuestionError("an id contains a lone surrogate", path="questions", given=key, accepted="valid Unicode")
         out[key] = _read_one(f"questions.{key}", value)
-    return MappingProxyType(out)
+    return FrozenMap(out)
 
 
 def _read_one(path: str, value: Any) -> AnyQuestion:
     if isinstance(value, tuple(QUESTION_TYPES.values())):
         return value  # pyright: ignore[reportReturnType]
     if not isinstance(value, Mapping):
-        raise QuestionError(
-            f"a {type(value).__name__} is not a question", path=path, given=value, accepted="a question object or a dict"
-        )
+        raise QuestionError(f"a {type(value).__name__} is not a question", path=path, given=value, accepted="a question object or a dict")
     kind = value.get("type")
-    if kind not in QUESTION_TYPES:
+    if not isinstance(kind, str) or kind not in QUESTION_TYPES:
         problem = "a question needs a type" if kind is None else "unknown question type"
         raise QuestionError(problem, path=f"{path}.type", given=kind, accepted=_TYPES)
+    if not all(isinstance(name, str) for name in value):
+        raise QuestionError("a field name is not a string", path=path, given=list(value), accepted="the fields of this question type")
     try:
-        return _ADAPTER.validate_python(dict(value))
-    except ValidationError as error:
-        raise question_error(error, path) from None
-
-
-def question_error(error: ValidationError, path: str) -> QuestionError | LimitError:
-    """The first problem pydantic found, as one of our errors."""
-    first = error.errors(include_url=False)[0]
-    # The first step of the location is the discriminator's value, not a field.
-    where = ".".join([path, *(str(step) for step in first["loc"][1:])])
-    message = first["msg"].removeprefix("Value error, ")
-    problem, _, accepted = message.partition("; accepted: ")
-    given = first.get("input") if first["type"] != "missing" and not isinstance(first.get("input"), (dict, list, tuple)) else None
-    if first["type"] == "extra_forbidden":
-        problem, given, accepted = "unknown field", None, "the fields of this question type"
-    over = any(mark in problem for mark in _LIMIT_MARKS) and _count(problem) > 10
-    return (LimitError if over else QuestionError)(problem, path=where, given=given, accepted=accepted)
-
-
-def _count(problem: str) -> int:
-    head = problem.split(" ", 1)[0]
-    return int(head) if head.isdigit() else 0
+        return QUESTION_TYPES[kind](**value)
+    except CloverError as error:
+        raise error.at(path) from None
 
 
 def _check_set(questions: Mapping[str, AnyQuestion]) -> None:

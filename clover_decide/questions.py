@@ -1,107 +1,35 @@
 """Typed questions. Torch-free; every model is frozen and refuses unknown fields.
 
 A question set is an ordered mapping from ids to questions. Ids are the caller's: they name the answers and never
-reach the model.
+reach the model. A bad field raises QuestionError or LimitError, also from these constructors.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-MAX_QUESTIONS = 64
-"""Questions a request."""
-MAX_GROUP = 8
-"""Questions answered together in one block."""
-MAX_OPTIONS = 255
-MAX_LEVELS = 10
-MAX_MULTI_OPTIONS = 24
-"""Options of a `multi_choice`: each takes two positions of the canvas."""
-
-SPECIAL = re.compile(r"<\|[a-z_]+\|>|<(?:repo_name|reponame|file_sep|filename|gh_stars|issue_\w+|jupyter_\w+|empty_output)>")
-"""Control tokens of the supported model families; material may contain them (it is escaped), questions may not."""
-
+from clover_decide.question_base import (
+    MAX_LEVELS,
+    MAX_MULTI_OPTIONS,
+    MAX_OPTIONS,
+    Option,
+    QuestionBase,
+    as_options,
+    check_options,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    OptionsLike = Sequence["str | Option | dict[str, Any]"] | Mapping[str, str | None]
-    """Option names, `{name: description}`, or options."""
-
-
-class Option(BaseModel):
-    """One possible answer and, where the name does not say it all, what it means."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-    value: str
-    description: str | None = None
-
-    @field_validator("value", "description")
-    @classmethod
-    def _plain(cls, text: str | None, info: ValidationInfo) -> str | None:
-        if text is not None:
-            _refuse_special(text)
-            if not text.strip():
-                raise ValueError(f"empty {info.field_name}; accepted: text")
-        return text
+    from clover_decide.question_base import OptionsLike
 
 
-def _refuse_special(text: str) -> None:
-    found = SPECIAL.search(text)
-    if found:
-        raise ValueError(
-            f"contains the control token {found.group()!r}, which would let text pose as prompt structure; "
-            "accepted: text without control tokens (material may contain them, it is escaped)"
-        )
-    if any(0xD800 <= ord(c) <= 0xDFFF for c in text):
-        raise ValueError("contains a lone surrogate, which is not encodable as UTF-8; accepted: valid Unicode")
-
-
-def _as_options(value: Any) -> Any:
-    """Accept names, `{name: description}` and option objects alike."""
-    if isinstance(value, dict):
-        return tuple({"value": k, "description": v} for k, v in value.items())
-    if isinstance(value, (list, tuple)):
-        return tuple({"value": v} if isinstance(v, str) else v for v in value)
-    return value
-
-
-def _check_options(options: tuple[Option, ...], low: int, high: int, noun: str) -> tuple[Option, ...]:
-    if not low <= len(options) <= high:
-        raise ValueError(f"{len(options)} {noun} given; accepted: {low} to {high} distinct {noun}")
-    seen: set[str] = set()
-    for option in options:
-        key = option.value.strip()
-        if key in seen:
-            raise ValueError(f"{noun[:-1]} {key!r} is given twice; accepted: {low} to {high} distinct {noun}")
-        seen.add(key)
-    return options
-
-
-class _Question(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-    text: str = Field(description="The question as put to the model.")
-    depends_on: tuple[str, ...] = Field(default=(), description="Ids of questions that must share this one's group.")
-
-    def __init__(self, text: str | None = None, **data: Any) -> None:
-        # Positional text keeps `Boolean("Was the notice timely?")` short.
-        if text is not None:
-            data["text"] = text
-        super().__init__(**data)
-
-    @field_validator("text")
-    @classmethod
-    def _asked(cls, text: str) -> str:
-        if not text.strip():
-            raise ValueError("empty question text; accepted: a question or an instruction")
-        _refuse_special(text)
-        return text
-
-
-class Boolean(_Question):
+class Boolean(QuestionBase):
     """Yes or no. The answer is a bool."""
 
     type: Literal["boolean"] = "boolean"
@@ -114,7 +42,7 @@ class Boolean(_Question):
         return {"type": "boolean"}
 
 
-class Choice(_Question):
+class Choice(QuestionBase):
     """One of 2 to 255 options. The answer is the option's value."""
 
     type: Literal["choice"] = "choice"
@@ -124,18 +52,18 @@ class Choice(_Question):
 
         def __init__(self, text: str, *, options: OptionsLike, depends_on: Sequence[str] = ()) -> None: ...
 
-    _coerce = field_validator("options", mode="before")(_as_options)
+    _coerce = field_validator("options", mode="before")(as_options)
 
     @field_validator("options")
     @classmethod
     def _count(cls, options: tuple[Option, ...]) -> tuple[Option, ...]:
-        return _check_options(options, 2, MAX_OPTIONS, "options")
+        return check_options(options, 2, MAX_OPTIONS, "options")
 
     def json_schema(self) -> dict[str, Any]:
         return {"enum": [o.value for o in self.options]}
 
 
-class MultiChoice(_Question):
+class MultiChoice(QuestionBase):
     """Any number of the options, between `minimum` and `maximum`. The answer is a tuple in option order."""
 
     type: Literal["multi_choice"] = "multi_choice"
@@ -149,12 +77,12 @@ class MultiChoice(_Question):
             self, text: str, *, options: OptionsLike, minimum: int = 0, maximum: int | None = None, depends_on: Sequence[str] = ()
         ) -> None: ...
 
-    _coerce = field_validator("options", mode="before")(_as_options)
+    _coerce = field_validator("options", mode="before")(as_options)
 
     @field_validator("options")
     @classmethod
     def _count(cls, options: tuple[Option, ...]) -> tuple[Option, ...]:
-        return _check_options(options, 2, MAX_MULTI_OPTIONS, "options")
+        return check_options(options, 2, MAX_MULTI_OPTIONS, "options")
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
@@ -174,7 +102,7 @@ class MultiChoice(_Question):
         return {"type": "array", "items": items, "uniqueItems": True, "minItems": self.minimum, "maxItems": self.most}
 
 
-class Score(_Question):
+class Score(QuestionBase):
     """An ordered scale of 2 to 10 levels, low to high. The answer is the level's index, from 0."""
 
     type: Literal["score"] = "score"
@@ -184,18 +112,18 @@ class Score(_Question):
 
         def __init__(self, text: str, *, levels: OptionsLike, depends_on: Sequence[str] = ()) -> None: ...
 
-    _coerce = field_validator("levels", mode="before")(_as_options)
+    _coerce = field_validator("levels", mode="before")(as_options)
 
     @field_validator("levels")
     @classmethod
     def _count(cls, levels: tuple[Option, ...]) -> tuple[Option, ...]:
-        return _check_options(levels, 2, MAX_LEVELS, "levels")
+        return check_options(levels, 2, MAX_LEVELS, "levels")
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "integer", "minimum": 0, "maximum": len(self.levels) - 1}
 
 
-class Integer(_Question):
+class Integer(QuestionBase):
     """A whole number within bounds of at most 12 digits."""
 
     type: Literal["integer"] = "integer"
@@ -208,16 +136,15 @@ class Integer(_Question):
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
-        if self.minimum > self.maximum:
-            raise ValueError(f"bounds reversed: minimum {self.minimum} > maximum {self.maximum}; accepted: minimum <= maximum")
+        _ordered("minimum", self.minimum, "maximum", self.maximum)
         return self
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
 
 
-class Number(_Question):
-    """A decimal number within bounds, with at most `decimals` digits after the point. The answer is a float."""
+class Number(QuestionBase):
+    """A decimal number within bounds, with `decimals` digits after the point. The answer is a float."""
 
     type: Literal["number"] = "number"
     minimum: float = Field(default=0.0, ge=-1e9, le=1e9, allow_inf_nan=False)
@@ -238,8 +165,7 @@ class Number(_Question):
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
-        if self.minimum > self.maximum:
-            raise ValueError(f"bounds reversed: minimum {self.minimum} > maximum {self.maximum}; accepted: minimum <= maximum")
+        _ordered("minimum", self.minimum, "maximum", self.maximum)
         low, high = self.scaled
         if low > high:
             raise ValueError(
@@ -261,7 +187,7 @@ class Number(_Question):
         return {"type": "number", "minimum": self.minimum, "maximum": self.maximum}
 
 
-class Date(_Question):
+class Date(QuestionBase):
     """A calendar date. The answer is a `datetime.date`, an ISO string in JSON."""
 
     type: Literal["date"] = "date"
@@ -271,13 +197,19 @@ class Date(_Question):
     if TYPE_CHECKING:
 
         def __init__(
-            self, text: str, *, earliest: dt.date = ..., latest: dt.date = ..., depends_on: Sequence[str] = ()
+            self, text: str, *, earliest: dt.date | str = ..., latest: dt.date | str = ..., depends_on: Sequence[str] = ()
         ) -> None: ...
+
+    @field_validator("earliest", "latest", mode="before")
+    @classmethod
+    def _not_a_timestamp(cls, value: Any) -> Any:
+        if isinstance(value, (int, float)):
+            raise ValueError("a number is not a date; accepted: an ISO date")
+        return value
 
     @model_validator(mode="after")
     def _bounds(self) -> Self:
-        if self.earliest > self.latest:
-            raise ValueError(f"bounds reversed: earliest {self.earliest} > latest {self.latest}; accepted: earliest <= latest")
+        _ordered("earliest", self.earliest, "latest", self.latest)
         if self.earliest.year < 1000:
             raise ValueError(f"earliest {self.earliest} has a year of fewer than four digits; accepted: year 1000 or later")
         return self
@@ -286,7 +218,7 @@ class Date(_Question):
         return {"type": "string", "format": "date"}
 
 
-class Quote(_Question):
+class Quote(QuestionBase):
     """A verbatim span of the material of at most `max_tokens` tokens; `material[start:end] == quote` always holds."""
 
     type: Literal["quote"] = "quote"
@@ -300,8 +232,12 @@ class Quote(_Question):
         return {"type": "string", "minLength": 1}
 
 
-class Text(_Question):
-    """A short string that matches a regular expression as a whole and fits `max_tokens` tokens."""
+class Text(QuestionBase):
+    """A short string that matches a regular expression as a whole and fits `max_tokens` tokens.
+
+    The expression must mean the same to Python and to the Rust `regex` syntax that compiles it: no look-around, no
+    back-references, no set operations inside brackets.
+    """
 
     type: Literal["text"] = "text"
     pattern: str
@@ -315,18 +251,25 @@ class Text(_Question):
     @classmethod
     def _compiles(cls, pattern: str) -> str:
         try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"pattern is not a regular expression ({error}); accepted: a regular expression") from None
+            with warnings.catch_warnings():
+                # Python warns of exactly the sets ([[:alpha:]], a&&b, a--b, a~~b) that Rust reads differently.
+                warnings.simplefilter("error", FutureWarning)
+                re.compile(pattern)
+        except (re.error, FutureWarning, RecursionError, OverflowError) as error:
+            raise ValueError(f"pattern is not a plain regular expression ({error}); accepted: a regular expression") from None
         return pattern
 
     def json_schema(self) -> dict[str, Any]:
         return {"type": "string", "pattern": f"^(?:{self.pattern})$"}
 
 
-Question = Annotated[Boolean | Choice | MultiChoice | Score | Integer | Number | Date | Quote | Text, Field(discriminator="type")]
+def _ordered(low_name: str, low: Any, high_name: str, high: Any) -> None:
+    if low > high:
+        raise ValueError(f"bounds reversed: {low_name} {low} > {high_name} {high}; accepted: {low_name} <= {high_name}")
+
+
 AnyQuestion = Boolean | Choice | MultiChoice | Score | Integer | Number | Date | Quote | Text
-QUESTION_TYPES: dict[str, type[_Question]] = {
+QUESTION_TYPES: dict[str, type[AnyQuestion]] = {
     "boolean": Boolean,
     "choice": Choice,
     "multi_choice": MultiChoice,

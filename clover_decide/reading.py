@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from clover_decide.decision import Answer, Distribution, Value
+from clover_decide.frozen import FrozenMap
 from clover_decide.material import Material
 from clover_decide.prompt import Codes
 from clover_decide.questions import AnyQuestion, Boolean, Choice, MultiChoice, Score
@@ -24,7 +25,7 @@ def read_answer(question: AnyQuestion, codes: Codes | None, slot: SlotRead, mate
         type=question.type,
         value=value,
         probability=probability,
-        probabilities=probabilities,
+        probabilities=FrozenMap(probabilities),
         confidence=confidence(question, probabilities, probability),
         coverage=slot.coverage,
         label=label,
@@ -34,7 +35,7 @@ def read_answer(question: AnyQuestion, codes: Codes | None, slot: SlotRead, mate
 
 def alone(answer: Answer) -> Distribution:
     """An independent answer as the comparison shown beside a joint one."""
-    return Distribution(answer.value, answer.probability, answer.probabilities)
+    return Distribution(answer.value, answer.probability, answer.probabilities, answer.label)
 
 
 def _probabilities(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,7 +37,10 @@ class QuoteSource:
     spans: tuple[tuple[int, int], ...]
     starts: tuple[bool, ...]
     ends: tuple[bool, ...]
-    automaton: TokenAutomaton
+
+    def automaton(self, longest: int) -> TokenAutomaton:
+        """Quotes of at most `longest` tokens."""
+        return substrings(self.ids, self.starts, self.ends, longest)
 
     def locate(self, tokens: Sequence[int]) -> tuple[int, int]:
         """Character offsets of the first occurrence of a legal token run."""
@@ -58,15 +62,29 @@ def quote_source(material: Material, tokenizer: Tokenizer) -> QuoteSource:
         spans.append((start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())))
     starts = [a < b and not _inside_word(text, a) for a, b in spans]
     ends = [a < b and not _inside_word(text, b) for a, b in spans]
-    automaton = substrings(ids, starts, ends)
-    return QuoteSource(text, tuple(ids), tuple(spans), tuple(starts), tuple(ends), automaton)
+    return QuoteSource(text, tuple(ids), tuple(spans), tuple(starts), tuple(ends))
 
 
 def _inside_word(text: str, at: int) -> bool:
-    """Whether a cut at `at` would split a word. Scripts written without spaces (from U+2E80) may be cut anywhere."""
+    """Whether a cut at `at` would split a word or a character with its marks.
+
+    Scripts written without spaces (Thai to Myanmar, and from U+2E80 on) may be cut between any two characters.
+    """
     if not 0 < at < len(text):
         return False
-    return all(c.isalnum() and ord(c) < 0x2E80 for c in text[at - 1 : at + 1])
+    before, after = text[at - 1], text[at]
+    if _joins(after) or before == "\u200d":
+        return True
+    return all((c.isalnum() or _joins(c)) and not _spaceless(c) for c in (before, after))
+
+
+def _joins(c: str) -> bool:
+    """Combining marks and the joiners belong to the character before them."""
+    return unicodedata.category(c).startswith("M") or c in "\u200c\u200d"
+
+
+def _spaceless(c: str) -> bool:
+    return ord(c) >= 0x2E80 or 0x0E00 <= ord(c) <= 0x0EFF or 0x1000 <= ord(c) <= 0x109F or 0x1780 <= ord(c) <= 0x17FF
 
 
 def slot_template(
@@ -84,9 +102,8 @@ def slot_template(
     except PatternError as error:
         raise QuestionError(str(error), path=f"{path}.pattern", accepted="a simpler regular expression") from None
     except EmptyLanguageError:
-        raise QuestionError(
-            f"nothing that matches fits {width} tokens", path=path, accepted="a satisfiable pattern, or a larger max_tokens"
-        ) from None
+        problem = "no words of the material fit" if isinstance(question, Quote) else "nothing that matches fits"
+        raise QuestionError(f"{problem} {width} tokens", path=path, given=width, accepted="a larger max_tokens, or other bounds") from None
     return SlotTemplate(f"{number}:", "\n", automaton, width, tuple(tokenizer.encode_cached(_example(question, codes))))
 
 
@@ -127,7 +144,7 @@ def _automaton(question: AnyQuestion, codes: Codes | None, material: Material, t
         case Date():
             return _dates(question.earliest, question.latest, tokenizer)
         case Quote():
-            return quote_source(material, tokenizer).automaton
+            return quote_source(material, tokenizer).automaton(question.max_tokens)
         case Text():
             return pattern(question.pattern, tokenizer)
 
@@ -141,11 +158,7 @@ def _selection(options: int, least: int, most: int, tokenizer: Tokenizer) -> Tok
     queue = [(0, 0, False)]
     for state in queue:
         done, picked, separate = state
-        moves = (
-            [(comma, (done, picked, False))]
-            if separate
-            else [(yes, (done + 1, picked + 1, True)), (no, (done + 1, picked, True))]
-        )
+        moves = [(comma, (done, picked, False))] if separate else [(yes, (done + 1, picked + 1, True)), (no, (done + 1, picked, True))]
         for token, following in moves:
             if following[0] > options or following[1] > most or (separate and done == options):
                 continue

@@ -26,9 +26,7 @@ def tokenizer() -> Tokenizer:
 
 def random_model(seed: int = 0, hidden: int = 48, layers: int = 2) -> LlamaBlockDiffusion:
     torch.manual_seed(seed)
-    model = LlamaBlockDiffusion(
-        LlamaConfig(hidden_size=hidden, layers=layers, heads=6, kv_heads=2, mlp_size=64, rope_theta=10_000.0)
-    )
+    model = LlamaBlockDiffusion(LlamaConfig(hidden_size=hidden, layers=layers, heads=6, kv_heads=2, mlp_size=64, rope_theta=10_000.0))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim > 1:

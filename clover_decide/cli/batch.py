@@ -19,6 +19,7 @@ from clover_decide.cli.options import (
     PackOption,
     QuestionsOption,
     chosen_questions,
+    json_line,
 )
 from clover_decide.cli.rows import BatchRow, completed, read_rows, short_hash
 from clover_decide.errors import CloverError, InputError
@@ -37,9 +38,7 @@ def batch(
     effort: EffortOption = "standard",
     facts: FactsOption = True,
     model: ModelOption = "clover-mini",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")] = False,
 ) -> int:
     """Answer the same questions about every row of a file.
 
@@ -52,11 +51,12 @@ def batch(
         raise InputError("nothing to resume", path="--resume", accepted="--resume with --output FILE")
     items = list(read_rows(rows))
     options = {"mode": mode, "effort": effort, "facts": "auto" if facts else "off"}
-    run = short_hash(json.dumps([question_set.json_schema(), options, model], sort_keys=True))
-    done = completed(output, items, run) if resume and output else set[int]()
     from clover_decide.decider import Decider
 
     decider = Decider(model)
+    decider.check(question_set)
+    run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint]))
+    done = completed(output, items, run) if resume and output else set[int]()
     failed = 0
     with _sink(output, resume) as sink, _progress(len(items) - len(done)) as advance:
         for item in items:
@@ -70,7 +70,7 @@ def batch(
                 **_answer(decider, item, question_set, options),
             }
             failed += "error" in line
-            sink.write(json.dumps(line, ensure_ascii=False) + "\n")
+            sink.write(json_line(line) + "\n")
             sink.flush()
             advance()
     counts = {"rows": len(items), "kept": len(done), "failed": failed}
@@ -85,6 +85,9 @@ def _answer(decider: Any, item: BatchRow, questions: QuestionSet, options: dict[
         return {"decision": decider.decide(item.material, questions, **options).as_dict()}
     except CloverError as error:
         return {"error": error.as_dict()}
+    except Exception as error:
+        # Not expected, but one row's trouble must not cost the others; the type says where to look.
+        return {"error": {"error": type(error).__name__, "path": f"row {item.number}", "problem": str(error)}}
 
 
 @contextmanager
@@ -97,9 +100,7 @@ def _sink(output: Path | None, resume: bool) -> Iterator[IO[str]]:
     try:
         file = output.open("a", encoding="utf-8")
     except OSError as error:
-        raise InputError(
-            f"cannot be written ({error.strerror})", path="--output", given=str(output), accepted="a writable path"
-        ) from None
+        raise InputError(f"cannot be written ({error.strerror})", path="--output", given=str(output), accepted="a writable path") from None
     with file:
         yield file
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from clover_decide.cli.options import (
     PackOption,
     QuestionsOption,
     chosen_questions,
+    json_line,
     read_stdin,
 )
 from clover_decide.errors import InputError
@@ -32,9 +32,7 @@ def decide_command(
     effort: EffortOption = "standard",
     facts: FactsOption = True,
     compare: Annotated[bool, typer.Option(help="Also show what each question alone would get.")] = True,
-    min_probability: Annotated[
-        float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)
-    ] = None,
+    min_probability: Annotated[float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)] = None,
     model: ModelOption = "clover-mini",
     as_json: JsonOption = False,
 ) -> int:
@@ -57,7 +55,7 @@ def decide_command(
         independent=compare and mode == "joint",
     )
     if as_json:
-        print(json.dumps(decision.as_dict(), ensure_ascii=False))
+        print(json_line(decision.as_dict()))
     else:
         from clover_decide.cli.view import print_decision
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from clover_decide.cli.options import JsonOption, ModelOption
+from clover_decide.cli.options import JsonOption, ModelOption, json_line
 from clover_decide.packs import load_pack
 
 
@@ -22,7 +21,7 @@ def demo(
     chosen = load_pack(pack)
     decision = Decider(model).decide(chosen.example, chosen.questions, independent=True)
     if as_json:
-        print(json.dumps({"material": chosen.example, **decision.as_dict()}, ensure_ascii=False))
+        print(json_line({"material": chosen.example, **decision.as_dict()}))
         return
     from clover_decide.cli.view import print_decision
 

@@ -7,14 +7,13 @@ else to stderr.
 from __future__ import annotations
 
 import json
-import os
 import sys
+from typing import Any
 
-import click
 import typer
 
 from clover_decide.cli import batch, decide, demo, models, validate
-from clover_decide.errors import CloverError
+from clover_decide.errors import CloverError, InputError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,21 +32,37 @@ app.command("models")(models.models)
 
 def main() -> None:
     """Run the command line; never shows a traceback for a caller's mistake."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal of another encoding shows \u escapes instead of failing on the first bar.
+        stream.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+    sys.exit(_run())
+
+
+def _run() -> int:
     try:
-        code = app(standalone_mode=False)
+        return app(standalone_mode=False) or 0
     except CloverError as error:
-        if "--json" in sys.argv[1:]:
-            print(json.dumps({"error": error.as_dict()}, ensure_ascii=False))
-        print(f"error: {error}", file=sys.stderr)
-        code = 2
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        code = 2
-    except (click.Abort, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)
-        code = 130
-    except BrokenPipeError:
-        # The reader (head, less) has what it wanted; a second complaint at shutdown would help nobody.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code or 0)
+        return _fail(error)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except Exception as error:
+        # typer has carried click under different names; its errors are told by what they can do.
+        if type(error).__name__ == "Abort":
+            return _interrupted()
+        if not hasattr(error, "format_message"):
+            raise
+        usage: Any = error
+        hint = usage.ctx.get_usage() if getattr(usage, "ctx", None) else "clover-decide --help"
+        return _fail(InputError(usage.format_message(), accepted=" ".join(hint.split())))
+
+
+def _fail(error: CloverError) -> int:
+    if "--json" in sys.argv[1:]:
+        print(json.dumps({"error": error.as_dict()}))
+    print(f"error: {error}", file=sys.stderr)
+    return 2
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return 130

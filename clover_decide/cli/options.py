@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -28,13 +29,25 @@ def chosen_questions(questions: Path | None, pack: str | None) -> QuestionSet:
         InputError: none or both were given.
     """
     if (questions is None) == (pack is None):
-        raise InputError(
-            "give the questions once", path="--questions / --pack", accepted=f"a file, or a pack: {', '.join(pack_names())}"
-        )
+        raise InputError("give the questions once", path="--questions / --pack", accepted=f"a file, or a pack: {', '.join(pack_names())}")
     if pack is not None:
         return load_pack(pack).questions
     assert questions is not None
     return read_questions_file(questions)
+
+
+def json_line(value: Any) -> str:
+    """One line of JSON, readable where it can be encoded (a lone surrogate cannot) and escaped where not."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if _encodes(text) else json.dumps(value)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_stdin() -> str:
@@ -45,8 +58,6 @@ def read_stdin() -> str:
     """
     data = sys.stdin.buffer.read()
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FormatError(
-            f"not UTF-8: byte {error.start} is {data[error.start]:#04x}", path="stdin", accepted="UTF-8 text"
-        ) from None
+        raise FormatError(f"not UTF-8: byte {error.start} is {data[error.start]:#04x}", path="stdin", accepted="UTF-8 text") from None

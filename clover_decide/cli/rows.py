@@ -76,6 +76,8 @@ def _csv(text: str, path: Path) -> Iterator[BatchRow]:
         header = next(reader, [])
     except csv.Error as error:
         raise FormatError(f"malformed CSV header: {error}", path=str(path), accepted="CSV with a material column") from None
+    if len(set(header)) != len(header):
+        raise FormatError("a column name is repeated", path=str(path), given=header, accepted="distinct column names")
     if "material" not in header:
         raise FormatError("no material column", path=str(path), given=header, accepted="a header with `material`, optional `id`")
     number = 0
@@ -84,9 +86,7 @@ def _csv(text: str, path: Path) -> Iterator[BatchRow]:
             cells = next(reader, None)
         except csv.Error as error:
             number += 1
-            problem = FormatError(
-                f"malformed CSV near line {reader.line_num}: {error}", path=f"row {number}", accepted="quoted CSV"
-            )
+            problem = FormatError(f"malformed CSV near line {reader.line_num}: {error}", path=f"row {number}", accepted="quoted CSV")
             yield BatchRow(number, None, short_hash(str(reader.line_num)), error=problem)
             continue
         if cells is None:
@@ -114,10 +114,13 @@ def completed(output: Path, items: Sequence[BatchRow], run: str) -> set[int]:
     by_number = {item.number: item for item in items}
     kept: list[str] = []
     done: set[int] = set()
-    for number, line in enumerate(read_text(output).split("\n"), 1):
+    for number, raw in enumerate(output.read_bytes().split(b"\n"), 1):
         try:
+            line = raw.decode("utf-8")
             row = json.loads(line)
-        except json.JSONDecodeError:
+        except ValueError:
+            continue  # cut off by a kill, perhaps in the middle of a character
+        if isinstance(row, dict) and "error" in row:
             continue
         where = f"{output}:{number}"
         item = by_number.get(row["row"]) if isinstance(row, dict) and isinstance(row.get("row"), int) else None
@@ -125,7 +128,7 @@ def completed(output: Path, items: Sequence[BatchRow], run: str) -> set[int]:
             raise FormatError("holds a row that is not in the input", path=where, accepted="the output of the same input file")
         if row.get("run") != run:
             raise FormatError("was made with other questions or options", path=where, accepted="the same questions and options")
-        if "decision" in row and item.number not in done:
+        if item.number not in done:
             kept.append(line)
             done.add(item.number)
     partial = output.with_suffix(output.suffix + ".tmp")

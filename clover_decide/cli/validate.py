@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from clover_decide.cli.options import JsonOption
+from clover_decide.cli.options import JsonOption, json_line
+from clover_decide.decider import DEFAULT_MODEL
 from clover_decide.material import read_material
 from clover_decide.packs import read_questions_file
 from clover_decide.question_set import QuestionSet
-from clover_engine.folder import shipped_models
+from clover_engine.folder import SHIPPED, read_config
 
 
 def validate(
@@ -31,7 +31,7 @@ def validate(
         "schema": question_set.json_schema(),
     }
     if as_json:
-        print(json.dumps(report, ensure_ascii=False))
+        print(json_line(report))
         return
     for key, kind in report["questions"].items():
         print(f"{key}: {kind}")
@@ -43,13 +43,12 @@ def _compiled(question_set: QuestionSet) -> list[list[str]] | None:
     """The blocks the questions would form, or None where the engine is not installed."""
     try:
         from clover_decide.planning import make_plan
+        from clover_engine.models.base import ModelSpec
         from clover_engine.tokenizer import Tokenizer
     except ImportError:
         return None
-    shipped = shipped_models()
-    if not shipped:
-        return None
-    tokenizer = Tokenizer(Path(shipped[0]["path"]) / "tokenizer.json")
-    # Quote slots are compiled over a material; any non-empty one will do here.
-    plan = make_plan(tokenizer, max(shipped[0]["block_sizes"]), read_material("Material."), (), question_set, None)
-    return [list(group) for group in plan.groups]
+    folder = SHIPPED / DEFAULT_MODEL
+    spec = ModelSpec.read(read_config(folder))
+    # Quote slots are compiled over a material; any word will do here.
+    plan = make_plan(Tokenizer(folder / "tokenizer.json"), spec, read_material("Material."), (), question_set)
+    return [list(block.keys) for block in plan.blocks]

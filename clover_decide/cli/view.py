@@ -18,9 +18,9 @@ def print_decision(decision: Decision, title: str = "") -> None:
 
     console = Console()
     if title:
-        console.print(title, style="bold", highlight=False)
+        console.print(title, style="bold", highlight=False, markup=False)
     console.print(_table(decision))
-    console.print(_summary(decision), style="dim", highlight=False)
+    console.print(_summary(decision), style="dim", highlight=False, markup=False)
     for number, fact in enumerate(decision.facts, 1):
         console.print(f"  F{number} {fact.text}", style="dim", highlight=False, markup=False)
 
@@ -44,15 +44,10 @@ def _table(decision: Decision) -> Table:
         if compared and answer.independent:
             solo = answer.independent
             same = solo.value == answer.value
-            label = shown(solo.value, _level(decision, key, solo.value))
+            label = shown(solo.value, solo.label)
             row.append(Text(f"{'=' if same else '≠'} {label} {solo.probability:.2f}", style="dim" if same else "yellow"))
         table.add_row(*row)
     return table
-
-
-def _level(decision: Decision, key: str, value: object) -> str | None:
-    question = decision.questions.questions[key]
-    return question.levels[value].value if question.type == "score" and isinstance(value, int) else None
 
 
 def _bar(probability: float) -> str:

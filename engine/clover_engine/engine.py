@@ -39,9 +39,7 @@ class RowRequest:
 class Engine:
     """Runs rows of blocks over shared prefixes. Not re-entrant: callers serialise (one model, one device)."""
 
-    def __init__(
-        self, adapter: ModelAdapter[Any], tokenizer: Tokenizer, *, fingerprint: str = "", cached_prefixes: int = 8
-    ) -> None:
+    def __init__(self, adapter: ModelAdapter[Any], tokenizer: Tokenizer, *, fingerprint: str = "", cached_prefixes: int = 8) -> None:
         self.adapter, self.tokenizer, self.fingerprint = adapter, tokenizer, fingerprint
         self.prefixes = PrefixCache(adapter, cached_prefixes)
 
@@ -89,10 +87,9 @@ def load_engine(folder: Path, *, device: str = "cpu", dtype: str = "float32", ca
     from clover_engine.quant import unpack
 
     config = read_config(folder)
-    spec = {**config["spec"], "block_sizes": tuple(config["spec"]["block_sizes"])}
     with torch.device("meta"):
         model = LlamaBlockDiffusion(LlamaConfig(**config["network"]))
     model.load_state_dict(unpack(load_file(folder / "model.safetensors")), assign=True)
-    adapter = LlamaAdapter(model.to(device=device, dtype=getattr(torch, dtype)), ModelSpec(**spec))
+    adapter = LlamaAdapter(model.to(device=device, dtype=getattr(torch, dtype)), ModelSpec.read(config))
     tokenizer = Tokenizer(folder / "tokenizer.json")
     return Engine(adapter, tokenizer, fingerprint=fingerprint(folder), cached_prefixes=cached_prefixes)

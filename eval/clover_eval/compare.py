@@ -63,10 +63,7 @@ def table(scored: Sequence[Scored]) -> dict[str, Any]:
 def _row(scored: Sequence[Scored], keep: Callable[[str], bool]) -> dict[str, Any]:
     counted = [[keep(t) for t in s.types] for s in scored]
     totals = [sum(c) for c in counted]
-    hits = {
-        arm: [sum(r for r, k in zip(s.right[arm], c, strict=True) if k) for s, c in zip(scored, counted, strict=True)]
-        for arm in ARMS
-    }
+    hits = {arm: [sum(r for r, k in zip(s.right[arm], c, strict=True) if k) for s, c in zip(scored, counted, strict=True)] for arm in ARMS}
     whole = {arm: [float(h == t) for h, t in zip(hits[arm], totals, strict=True)] for arm in ARMS}
     ones = [1.0] * len(scored)
     out: dict[str, Any] = {"groups": len(scored), "questions": sum(totals)}

@@ -48,9 +48,7 @@ def main() -> None:
             times[name].append(time.perf_counter() - began)
     decision = decider.decide(material, questions)
     tokens = decision.usage.input_tokens
-    print(
-        f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}, {args.dtype}"
-    )
+    print(f"{platform.machine()}, {torch.get_num_threads()} threads, torch {torch.__version__}, {args.dtype}")
     print(f"{len(questions)} questions, prefix {tokens} tokens, {decision.usage.passes} passes, {args.rounds} rounds\n")
     print("| arm | median s | times joint (median, range) |\n|---|---|---|")
     report: dict[str, dict[str, float]] = {}

@@ -15,13 +15,13 @@ from clover_decide.packs import load_pack
 QUESTIONS = "late: {type: boolean, text: 'Was it late?'}\nwhich: {type: choice, text: 'Which one?', options: [red, blue]}\n"
 
 
-def run(*args: str, stdin: bytes = b"", expect: int = 0) -> subprocess.CompletedProcess[bytes]:
+def run(*args: str, stdin: bytes = b"", expect: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
     done = subprocess.run(
         [sys.executable, "-m", "clover_decide.cli", *args],
         input=stdin,
         capture_output=True,
         timeout=120,
-        env={**os.environ, "COLUMNS": "120"},
+        env={**os.environ, "COLUMNS": "120", **(env or {})},
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     assert done.returncode == expect, (args, done.stdout.decode(), done.stderr.decode())
@@ -96,6 +96,16 @@ def test_usage_and_input_errors_exit_2(args: list[str], stdin: bytes, said: str)
         ("q.json", b"[" * 5000, "nested too deeply"),
         ("q.json", b'{"a": {"type": "choice", "text": "x", "options": ["y"]}}', "questions.a.options: 1 options given"),
         ("q.json", b'{"a": {"type": "text", "text": "x", "pattern": "a(?=b)"}}', "cannot be compiled"),
+        ("q.yaml", b"a: {type: date, text: x, earliest: 2024-02-30}", "a value cannot be read"),
+        ("q.yaml", b"? [a, b]\n: x", "key is not a scalar"),
+        ("q.yaml", b"[" * 3000, "nested too deeply"),
+        ("q.yaml", b"a: {type: choice, text: x, options: [yes, no]}", "in YAML an unquoted yes"),
+        (
+            "q.yaml",
+            b"a: {type: choice, text: x, options: ['3 days', never]}\nb: {type: text, text: x, pattern: 'a(?=b)'}",
+            "questions.b.pattern",
+        ),
+        ("q.json", b'{"a": {"type": "integer", "text": "x", "minimum": ' + b"9" * 5000 + b"}}", "out of range"),
         ("q.txt", b"a", "accepted: .json, .yaml or .yml"),
     ],
 )
@@ -130,6 +140,8 @@ JSONL = [
     b'{"text": "x"}',
     b'"A bare string, on time."',
     b'{"material": NaN}',
+    b'{"material": ' + b"9" * 5000 + b"}",
+    b'{"id": "\\ud800", "material": "Blue."}',
 ]
 
 
@@ -138,10 +150,10 @@ def test_a_bad_batch_row_never_stops_the_others(tmp_path: Path, questions: Path)
     source.write_bytes(b"\n".join(JSONL) + b"\n")
     done = run("batch", str(source), "-q", str(questions), "-o", str(target), expect=1)
     rows = [json.loads(line) for line in target.read_text().splitlines()]
-    assert [row["row"] for row in rows] == list(range(1, 8))
-    assert [row["row"] for row in rows if "decision" in row] == [1, 4, 6]
+    assert [row["row"] for row in rows] == list(range(1, 10))
+    assert [row["row"] for row in rows if "decision" in row] == [1, 4, 6, 9]
     assert rows[0]["id"] == "first"
-    assert "7 rows, 0 kept, 4 failed" in done.stderr.decode()
+    assert "9 rows, 0 kept, 5 failed" in done.stderr.decode()
     problems = {row["row"]: row["error"]["problem"] for row in rows if "error" in row}
     assert "empty" in problems[2] and "malformed JSON" in problems[3] and "no material" in problems[5]
     assert "NaN" in problems[7]
@@ -153,7 +165,7 @@ def test_resume_keeps_finished_rows_and_redoes_the_rest(tmp_path: Path, question
     run("batch", str(source), "-q", str(questions), "-o", str(target))
     whole = target.read_text().splitlines()
     # A kill in the middle of the second line.
-    target.write_text(whole[0] + "\n" + whole[1][: len(whole[1]) // 2])
+    target.write_bytes(whole[0].encode() + b"\n" + whole[1].encode()[:40] + "é".encode()[:1])
     run("batch", str(source), "-q", str(questions), "-o", str(target), expect=2)
     done = run("batch", str(source), "-q", str(questions), "-o", str(target), "--resume")
     assert "3 rows, 1 kept, 0 failed" in done.stderr.decode()
@@ -170,6 +182,35 @@ def test_resume_keeps_finished_rows_and_redoes_the_rest(tmp_path: Path, question
     source.write_bytes(JSONL[5] + b"\n")
     other = run("batch", str(source), "-q", str(questions), "-o", str(target), "--resume", expect=2)
     assert "not in the input" in other.stderr.decode()
+
+
+def test_resume_redoes_a_row_that_was_mended(tmp_path: Path, questions: Path) -> None:
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_bytes(JSONL[0] + b"\n" + JSONL[1] + b"\n")
+    run("batch", str(source), "-q", str(questions), "-o", str(target), expect=1)
+    source.write_bytes(JSONL[0] + b"\n" + JSONL[3] + b"\n")
+    done = run("batch", str(source), "-q", str(questions), "-o", str(target), "--resume")
+    assert "2 rows, 1 kept, 0 failed" in done.stderr.decode()
+    # Level names are not part of the answer schema, but they are part of the question.
+    levels = tmp_path / "levels.yaml"
+    levels.write_text("a: {type: score, text: x, levels: [low, high]}")
+    fresh = tmp_path / "fresh.jsonl"
+    run("batch", str(source), "-q", str(levels), "-o", str(fresh))
+    levels.write_text("a: {type: score, text: x, levels: [good, bad]}")
+    assert "other questions" in run("batch", str(source), "-q", str(levels), "-o", str(fresh), "--resume", expect=2).stderr.decode()
+
+
+def test_a_byte_order_mark_and_a_narrow_terminal_do_no_harm(tmp_path: Path, questions: Path) -> None:
+    source = tmp_path / "in.csv"
+    source.write_bytes(b"\xef\xbb\xbfmaterial\nBlue.\n")
+    assert "decision" in json.loads(run("batch", str(source), "-q", str(questions)).stdout)
+    shown = run("decide", "--text", "Blue.", "-q", str(questions), env={"PYTHONIOENCODING": "ascii"})
+    assert b"which" in shown.stdout
+
+
+def test_usage_errors_are_json_too_when_asked() -> None:
+    error = json.loads(run("decide", "--text", "x", "-p", "contract", "--mode", "both", "--json", expect=2).stdout)["error"]
+    assert "both" in error["problem"] and error["accepted"]
 
 
 def test_csv_rows_and_their_errors(tmp_path: Path, questions: Path) -> None:

@@ -56,9 +56,9 @@ def test_a_trie_holds_exactly_its_strings(strings: list[list[int]]) -> None:
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=9), st.data())
 def test_substrings_are_the_marked_runs(ids: list[int], data: st.DataObject) -> None:
     marks = st.lists(st.booleans(), min_size=len(ids), max_size=len(ids))
-    starts, ends = data.draw(marks), data.draw(marks)
-    expected = {tuple(ids[a : b + 1]) for a in range(len(ids)) for b in range(a, len(ids)) if starts[a] and ends[b]}
-    assert language(substrings(ids, starts, ends), len(ids)) == expected
+    starts, ends, longest = data.draw(marks), data.draw(marks), data.draw(st.integers(1, 9))
+    expected = {tuple(ids[a : b + 1]) for a in range(len(ids)) for b in range(a, len(ids)) if starts[a] and ends[b] and b - a < longest}
+    assert language(substrings(ids, starts, ends, longest), longest) == expected
 
 
 @pytest.mark.parametrize(("options", "least", "most"), [(2, 0, 2), (3, 1, 2), (4, 0, 1), (4, 4, 4), (5, 2, 3)])
@@ -92,7 +92,7 @@ def test_unrolling_fills_with_padding_and_prunes_dead_ends() -> None:
 @settings(max_examples=60, deadline=None)
 def test_every_quotable_run_is_a_slice_of_the_material(tokenizer: Tokenizer, text: str) -> None:
     source = quote_source(read_material(text), tokenizer)
-    runs = language(source.automaton, 4)
+    runs = language(source.automaton(4), 4)
     for run in runs:
         start, end = source.locate(run)
         quote = text[start:end]

@@ -65,9 +65,7 @@ QUESTIONS: st.SearchStrategy[AnyQuestion] = st.one_of(
     effort=st.sampled_from(["fast", "standard"]),
 )
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-def test_every_value_is_valid(
-    random_decider: Decider, questions: list[AnyQuestion], material: str, mode: str, effort: str
-) -> None:
+def test_every_value_is_valid(random_decider: Decider, questions: list[AnyQuestion], material: str, mode: str, effort: str) -> None:
     asked = read_questions(questions)
     decision = random_decider.decide(material, asked, mode=mode, effort=effort)  # pyright: ignore[reportArgumentType]
     values = decision.values()

@@ -60,7 +60,7 @@ def test_the_batch_stream_is_a_function_of_the_seed(tokenizer: Tokenizer) -> Non
     mask, pad = tokenizer.special(MASK), tokenizer.special(PAD)
 
     def first(seed: int) -> torch.Tensor:
-        return next(batches(tokenizer, seed, 1500, 3, mask, pad))[0].ids
+        return next(batches(tokenizer, seed, 1500, mask, pad))[0].ids
 
     assert torch.equal(first(0), first(0))
     assert first(0).shape != first(1).shape or not torch.equal(first(0), first(1))
@@ -71,7 +71,7 @@ def test_targets_are_exactly_the_masked_slot_tokens(tokenizer: Tokenizer, family
     mask, pad = tokenizer.special(MASK), tokenizer.special(PAD)
     rng = random.Random(3)
     builder = RowBuilder(tokenizer, pad, rng)
-    rows = [builder.build(world) for world in worlds(5, "train", 6, family)]
+    rows = [builder.build(world, tiny=i < 2) for i, world in enumerate(worlds(5, "train", 6, family))]
     batch = collate(rows, 3, mask, rng)
     assert torch.equal(batch.targets != IGNORE, batch.ids == mask)
     assert not (batch.targets == mask).any()
@@ -85,7 +85,7 @@ def test_targets_are_exactly_the_masked_slot_tokens(tokenizer: Tokenizer, family
 
 def test_no_position_sees_another_copy_or_a_later_question(tokenizer: Tokenizer) -> None:
     rng = random.Random(1)
-    row = RowBuilder(tokenizer, tokenizer.special(PAD), rng).build(worlds(2, "train", 1, "contract")[0])
+    row = RowBuilder(tokenizer, tokenizer.special(PAD), rng).build(worlds(2, "train", 1, "contract")[0], tiny=False)
     batch = collate([row], 3, tokenizer.special(MASK), rng)
     mask, material = batch.tail_mask[0, 0], len(row.material)
     at = 0

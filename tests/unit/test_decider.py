@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +28,7 @@ from clover_decide import (
     Text,
 )
 from clover_decide.reading import score_confidence
+from clover_engine.folder import SHIPPED
 
 QUESTION = {"a": Boolean("Is it so?")}
 
@@ -65,7 +68,11 @@ def test_a_class_that_refuses_the_answers_is_a_result_error(random_decider: Deci
         ({"threshold": 1.5}, "threshold"),
         ({"facts": "some"}, "facts"),
         ({"facts": ["", "x"]}, "facts"),
+        ({"facts": None}, "facts"),
+        ({"facts": ["\ud800"]}, "facts"),
+        ({"threshold": "0.9"}, "threshold"),
         ({"groups": [["zz"]]}, "groups[0]"),
+        ({"groups": 5}, "groups"),
     ],
 )
 def test_bad_options_name_their_field(random_decider: Decider, options: dict[str, object], path: str) -> None:
@@ -143,9 +150,7 @@ def test_independent_reading_beside_the_joint_one(random_decider: Decider) -> No
 
 
 def test_a_decision_is_frozen_and_json_ready(random_decider: Decider) -> None:
-    decision = random_decider.decide(
-        "Something.", {"a": Score("How?", levels=["lo", "hi"]), "b": Quote("Where?")}, independent=True
-    )
+    decision = random_decider.decide("Something.", {"a": Score("How?", levels=["lo", "hi"]), "b": Quote("Where?")}, independent=True)
     with pytest.raises(AttributeError):
         decision.mode = "independent"  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(TypeError):
@@ -153,6 +158,52 @@ def test_a_decision_is_frozen_and_json_ready(random_decider: Decider) -> None:
     record = json.loads(json.dumps(decision.as_dict(), allow_nan=False))
     assert record["answers"]["a"]["label"] in ("lo", "hi")
     assert "<table>" in decision._repr_html_() and "Something" not in decision._repr_html_().split("<tr>")[0]
+
+
+def test_a_decision_can_be_pickled_and_copied(random_decider: Decider) -> None:
+    decision = random_decider.decide("Something.", {"a": Score("How?", levels=["lo", "hi"])}, independent=True)
+    assert pickle.loads(pickle.dumps(decision)) == copy.deepcopy(decision) == decision
+    decision.as_dict()["usage"]["passes"] = 99
+    assert decision.usage.passes != 99
+
+
+@pytest.mark.parametrize(
+    "options", [["3 days", "never"], ["never", "3 days"], ["1", "-1"], ["1st", "second"], ["漢字", "漢語"], ["\u0301", "x"]]
+)
+def test_options_that_start_with_anything_can_be_asked(random_decider: Decider, options: list[str]) -> None:
+    decision = random_decider.decide("Something.", {"a": Choice("Which?", options=options), "b": Score("How?", levels=options)})
+    assert decision["a"].value in options and decision["b"].label in options
+
+
+def test_everything_is_checked_before_the_model_runs(random_decider: Decider) -> None:
+    long = {f"q{i}": Boolean("word " * 120) for i in range(40)}
+    with pytest.raises(LimitError, match="accepted: at most 4096 tokens"):
+        random_decider.decide("Short.", long)
+    # Each alone fits.
+    assert random_decider.decide("Short.", long, mode="independent").answers
+
+
+def test_independent_questions_need_no_common_block(random_decider: Decider) -> None:
+    linked = {f"q{i}": Boolean("x?", depends_on=() if i == 0 else ("q0",)) for i in range(9)}
+    with pytest.raises(LimitError, match="9 questions"):
+        random_decider.decide("Short.", linked)
+    assert len(random_decider.decide("Short.", linked, mode="independent").answers) == 9
+
+
+def test_a_truncated_weights_file_is_a_model_error(tmp_path: Path) -> None:
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_bytes((SHIPPED / "clover-mini" / name).read_bytes())
+    (tmp_path / "model.safetensors").write_bytes(b"\x08\0\0\0")
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        Decider(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "quotes"), [("हिन्दी भाषा", {"हिन्दी", "भाषा", "हिन्दी भाषा"}), ("a\u0301bc x", {"a\u0301bc", "x", "a\u0301bc x"})]
+)
+def test_quotes_do_not_split_words_with_combining_marks(random_decider: Decider, text: str, quotes: set[str]) -> None:
+    for seed_text in ("Where?", "Which words?", "What?"):
+        assert random_decider.decide(text, {"a": Quote(seed_text, max_tokens=40)})["a"].value in quotes
 
 
 def test_html_is_escaped(random_decider: Decider) -> None:

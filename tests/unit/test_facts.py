@@ -51,9 +51,7 @@ def test_days_between_are_exact_and_compared_with_stated_durations() -> None:
 
 
 def test_counts_of_the_same_thing_are_compared() -> None:
-    assert texts("More than 20 failed logins fire; 23 failed logins were seen.") == [
-        "20 failed logins is less than 23 failed logins"
-    ]
+    assert texts("More than 20 failed logins fire; 23 failed logins were seen.") == ["20 failed logins is less than 23 failed logins"]
     assert texts("Engine 9 stands ready. Truck 7 stands ready.") == []
     assert texts("Wait 20 minutes, then 30 minutes.") == []
 
@@ -80,6 +78,40 @@ def test_the_number_of_facts_is_bounded() -> None:
     assert len([f for f in facts if f.kind == "date"]) == MAX_DATES
     assert len([f for f in facts if f.kind == "days_between"]) == MAX_PAIRS
     assert len([f for f in facts if f.kind == "difference"]) == MAX_AMOUNTS * (MAX_AMOUNTS - 1) // 2
+
+
+@pytest.mark.parametrize(
+    "material",
+    [
+        "He paid $5 million; she paid $300,000.",
+        "Revenue $1.5m vs $2.5m",
+        "$12.5k vs $300",
+        "a loss of -$50 and a gain of $20; ($30)",
+        "$5 per hour, $200 total",
+        "$10-20 and $5",
+        "in 2023 sales fell and in 2024 sales rose",
+        "clause 4 applies as clause 7 applies",
+        "at 14:30 guests and 15:45 guests",
+        "over 1 000 failed logins and 20 failed logins",
+        "1 May 0045",
+        "5 March 20245",
+        "dismay 5, 2024",
+        "version 5.12.2024.1",
+    ],
+)
+def test_what_only_looks_like_a_quantity_gives_no_fact(material: str) -> None:
+    assert texts(material) == []
+
+
+@pytest.mark.parametrize("prefix", ["1,500 days", "1/2 day notice", "one day someone said"])
+def test_only_whole_durations_are_compared(prefix: str) -> None:
+    assert texts(f"{prefix}, 1 May 2020 to 1 May 2021")[-1] == "1 May 2020 to 1 May 2021: 365 days"
+
+
+@pytest.mark.parametrize("text", ["seven ", "1,", "5 cats ", "5 fat cats ", "$1 ", "1 May ", "2024-01-01 "])
+def test_long_repetitive_material_is_read_in_linear_time(text: str) -> None:
+    # Steps, not seconds: the searches are bounded if four times the text takes about four times the matches.
+    assert len(derive_facts(text * 40_000)) < 60
 
 
 def test_no_numbers_no_facts() -> None:

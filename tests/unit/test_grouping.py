@@ -56,3 +56,14 @@ def test_bad_groups_are_refused(asked: list[list[str]], path: str, problem: str)
 
 def test_the_callers_groups_are_kept() -> None:
     assert plan_groups(questions(3), widths(3), 128, [["q2", "q0"], ["q1"]]) == (("q2", "q0"), ("q1",))
+
+
+def test_the_callers_groups_may_not_separate_dependent_questions() -> None:
+    with pytest.raises(QuestionError, match="separated from 'q0'"):
+        plan_groups(questions(2, q1=("q0",)), widths(2), 128, [["q0"], ["q1"]])
+
+
+@pytest.mark.parametrize("asked", [5, ["q0", "q1"], [[["q0"]], ["q1"]]])
+def test_groups_of_a_wrong_type_are_refused(asked: object) -> None:
+    with pytest.raises(QuestionError):
+        plan_groups(questions(2), widths(2), 128, asked)  # pyright: ignore[reportArgumentType]

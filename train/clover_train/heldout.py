@@ -11,7 +11,8 @@ import random
 import sys
 from typing import Any
 
-from clover_decide.questions import MAX_GROUP, AnyQuestion
+from clover_decide.question_base import MAX_GROUP
+from clover_decide.questions import AnyQuestion
 from clover_train.groups import World, compose
 from clover_train.stream import WORLDS, worlds
 

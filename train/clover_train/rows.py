@@ -26,11 +26,16 @@ IGNORE = -100
 
 @dataclass(frozen=True)
 class Branch:
-    """Question tokens, the clean answer block after them, and the (start, length) of each slot in the block."""
+    """Question tokens, the clean answer block after them, and the (start, length) of each slot in the block.
+
+    `hints` are (position within `questions`, token): the end of each question's line and the first token of its
+    answer, for the auxiliary loss.
+    """
 
     questions: tuple[int, ...]
     block: tuple[int, ...]
     slots: tuple[tuple[int, int], ...]
+    hints: tuple[tuple[int, int], ...]
 
     def copies(self, most: int) -> int:
         """Noisy copies worth making: a single slot has only one masking."""
@@ -54,61 +59,70 @@ class Row:
 class RowBuilder:
     """Groups to rows, with the shuffles that keep the model from leaning on positions or particular codes."""
 
-    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, *, singles: int = 2) -> None:
-        self._tokenizer, self._pad, self._rng, self._singles = tokenizer, pad_id, rng, singles
+    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, *, verbatim: float = 0.9) -> None:
+        self._tokenizer, self._pad, self._rng, self._verbatim = tokenizer, pad_id, rng, verbatim
         self._letters = code_letters(tokenizer)
         self._prompter = Prompter(tokenizer)
 
-    def build(self, world: World) -> Row:
-        """One to eight questions of a world: a joint branch, and `singles` of them asked alone.
+    def build(self, world: World, *, tiny: bool) -> Row:
+        """One row of a world.
 
-        Small groups over just the clauses they need make half of the rows: they are cheap, and teach single steps
-        before chains of them.
+        A tiny row asks one question (sometimes two) over just the clauses it needs: it is cheap and teaches single
+        steps. The others ask 2 to 8 together, half of them over all clauses, and one of them alone as well.
         """
         rng = self._rng
         keys = list(world.questions)
         rng.shuffle(keys)
-        small = rng.random() < 0.5
-        keys = keys[: rng.randint(1, 3) if small else rng.randint(min(3, len(keys)), min(8, len(keys)))]
-        complete = rng.random() < (0.1 if small else 0.5)
-        group = compose(rng, world, keys, complete=complete, distractors=rng.randint(0, 1 if small else 2))
+        if tiny:
+            keys = keys[: 2 if rng.random() < 0.2 else 1]
+        else:
+            keys = keys[: rng.randint(2, min(8, len(keys)))]
+        complete = not tiny and rng.random() < 0.5
+        group = compose(rng, world, keys, complete=complete, distractors=rng.randint(0, 1 if tiny else 2))
         material = read_material(group.material)
         split = len(keys) > 2 and rng.random() < 0.1
         branches = [self._split(group, keys)] if split else [self._branch(group, keys)]
-        if len(keys) > 1:
-            branches += [self._branch(group, [key]) for key in rng.sample(keys, min(self._singles, len(keys) - 1))]
+        if not tiny:
+            branches.append(self._branch(group, [rng.choice(keys)]))
         return Row(tuple(self._prompter.material(material, derive_facts(material.text))), tuple(branches))
 
     def _split(self, group: Group, keys: Sequence[str]) -> Branch:
         """Two blocks in turn: the later one reads the committed earlier one, as request groups do."""
         half = len(keys) // 2
         first, second = self._branch(group, keys[:half]), self._branch(group, keys[half:])
-        return Branch((*first.questions, *first.block, *self._prompter.next_turn, *second.questions), second.block, second.slots)
+        before = (*first.questions, *first.block, *self._prompter.next_turn)
+        hints = (*first.hints, *((len(before) + at, token) for at, token in second.hints))
+        return Branch((*before, *second.questions), second.block, second.slots, hints)
 
     def _branch(self, group: Group, keys: Sequence[str]) -> Branch:
         block: list[int] = []
         slots: list[tuple[int, int]] = []
-        lines: list[str] = []
+        lines, firsts = list[str](), list[int]()
         letters = self._shuffled_letters()
         for number, key in enumerate(keys, 1):
             line, answer, width = self._ask(number, self._vary(group.questions[key]), group.answers[key], letters)
             lines.append(line)
+            firsts.append(answer[0])
             block += self._tokenizer.encode_cached(f"{number}:")
             slots.append((len(block), width))
             block += [*answer, *[self._pad] * (width - len(answer)), *self._tokenizer.encode_cached("\n")]
-        return Branch(tuple(self._prompter.questions(lines)), tuple(block), tuple(slots))
+        questions = self._prompter.questions(lines)
+        newline = self._tokenizer.encode_cached("\n")[0]
+        # The first line break follows the heading; then one a question.
+        ends = [at for at, token in enumerate(questions) if token == newline][1:]
+        return Branch(tuple(questions), tuple(block), tuple(slots), tuple(zip(ends, firsts, strict=False)))
 
     def _ask(self, number: int, question: AnyQuestion, value: Any, letters: Sequence[str]) -> tuple[str, tuple[int, ...], int]:
         codes = None
         if isinstance(question, (Choice, Score)):
-            codes = assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < 0.75)
+            codes = assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < self._verbatim)
         answer = self._tokenizer.encode_cached(answer_text(question, codes, value))
         return question_line(number, question, codes), answer, slot_width(question)
 
     def _shuffled_letters(self) -> list[str]:
         """Mostly the codes used at inference in their order, sometimes any of the 255 in any order."""
         rng = self._rng
-        if rng.random() < 0.5:
+        if rng.random() < 0.75:
             return self._letters
         pool = self._letters[:26] if rng.random() < 0.5 else self._letters
         return rng.sample(pool, 26)
@@ -130,7 +144,8 @@ class Batch:
     """A packed batch of R rows: P material positions (right-padded), then T - P tail positions.
 
     ids, positions, targets: (R, T) int64, targets IGNORE except at masked slot tokens. tail_mask: (R, 1, T - P, T) bool.
-    full: (R, T) bool, True at targets of fully masked copies.
+    full: (R, T) bool, True at targets of fully masked copies. hints: (R, T) int64, IGNORE except at the ends of question
+    lines, where the first token of the answer is the target of the auxiliary loss.
     """
 
     ids: torch.Tensor
@@ -138,6 +153,7 @@ class Batch:
     tail_mask: torch.Tensor
     targets: torch.Tensor
     full: torch.Tensor
+    hints: torch.Tensor
     prefix: int
 
 
@@ -164,6 +180,7 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
     shape = (len(rows), length)
     ids, positions = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
     targets, full = torch.full(shape, IGNORE), torch.zeros(shape, dtype=torch.bool)
+    hints = torch.full(shape, IGNORE)
     mask = torch.zeros(len(rows), 1, length - prefix, length, dtype=torch.bool)
     mask[:, 0, :, prefix:].diagonal(dim1=1, dim2=2).fill_(True)
     for r, row in enumerate(rows):
@@ -176,6 +193,8 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
             ids[r, at : at + q], positions[r, at : at + q] = torch.tensor(branch.questions), torch.arange(m, m + q)
             mask[r, 0, at - prefix : at - prefix + q, :m] = True
             mask[r, 0, at - prefix : at - prefix + q, at : at + q] = torch.ones(q, q, dtype=torch.bool).tril()
+            for where, token in branch.hints:
+                hints[r, at + where] = token
             at += q
             clean, chosen = torch.tensor(branch.block), list[int]()
             for k in range(branch.copies(copies)):
@@ -188,4 +207,4 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
                 for seen in (slice(0, m), slice(start, start + q), slice(at, at + b)):
                     mask[r, 0, at - prefix : at - prefix + b, seen] = True
                 at += b
-    return Batch(ids, positions, mask, targets, full, prefix)
+    return Batch(ids, positions, mask, targets, full, hints, prefix)

@@ -30,12 +30,11 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", type=Path, required=True, help="folder with base.safetensors and tokenizer.json")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=900)
-    parser.add_argument("--decay", type=int, default=250, help="steps of linear decay at the end")
+    parser.add_argument("--steps", type=int, default=960)
+    parser.add_argument("--decay", type=int, default=280, help="steps of linear decay at the end")
     parser.add_argument("--warmup", type=int, default=30)
     parser.add_argument("--lr", type=float, default=3e-4)
-    parser.add_argument("--budget", type=int, default=2000, help="padded positions a step")
-    parser.add_argument("--copies", type=int, default=3, help="noisy copies of a joint block")
+    parser.add_argument("--budget", type=int, default=1600, help="padded positions a step")
     parser.add_argument("--layers", type=int, default=30, help="keep only the first layers (smoke runs)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
@@ -62,24 +61,39 @@ def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiff
     return model
 
 
-def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torch.Tensor, dict[str, float]]:
-    """Mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift)."""
+def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torch.Tensor, dict[str, float | None]]:
+    """Mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift).
+
+    Half the weight of an auxiliary autoregressive loss is added: the end of a question's line predicts the first
+    token of its answer, as the base model would continue the text. It costs no token, teaches reading directly, and
+    leaves in the prefix what the block then has to look up and combine.
+    """
     with torch.autocast(batch.ids.device.type, torch.bfloat16):
         hidden = model.packed(batch.ids, batch.positions, batch.tail_mask)
         chosen = batch.targets[:, 1:] != IGNORE
-        logits = hidden[:, :-1][chosen] @ model.embedding.weight.t().to(hidden.dtype)
+        head = model.embedding.weight.t().to(hidden.dtype)
+        logits = hidden[:, :-1][chosen] @ head
+        hinted = batch.hints != IGNORE
+        hint_logits = (hidden[hinted] @ head).float()
     logits = logits.float()
+    hint_loss = F.cross_entropy(hint_logits, batch.hints[hinted])
     logits[:, mask_id] = float("-inf")
     targets, full = batch.targets[:, 1:][chosen], batch.full[:, 1:][chosen]
     each = F.cross_entropy(logits, targets, reduction="none")
     right = (logits.argmax(-1) == targets).float()
     report = {
-        "loss_full": each[full].mean().item(),
-        "loss_partial": each[~full].mean().item(),
-        "right_full": right[full].mean().item(),
-        "right_partial": right[~full].mean().item(),
+        "loss_full": _mean(each[full]),
+        "loss_partial": _mean(each[~full]),
+        "right_full": _mean(right[full]),
+        "right_partial": _mean(right[~full]),
+        "right_hint": _mean((hint_logits.argmax(-1) == batch.hints[hinted]).float()),
     }
-    return each.mean(), report
+    return each.mean() + 0.5 * hint_loss, report
+
+
+def _mean(values: torch.Tensor) -> float | None:
+    """None where a batch has no such targets (NaN is not JSON)."""
+    return round(values.mean().item(), 4) if values.numel() else None
 
 
 def rate(step: int, args: argparse.Namespace) -> float:
@@ -104,7 +118,7 @@ def main() -> None:
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         first, seen = saved["step"], saved["groups"]
-    stream = islice(batches(tokenizer, args.seed, args.budget, args.copies, mask_id, pad_id), first, args.steps)
+    stream = islice(batches(tokenizer, args.seed, args.budget, mask_id, pad_id), first, args.steps)
     log = (args.out / "log.jsonl").open("a")
     for step, (batch, count) in enumerate(stream, first):
         began = time.perf_counter()
@@ -119,9 +133,7 @@ def main() -> None:
             checkpoint.with_suffix(".tmp").replace(checkpoint)
 
 
-def _step(
-    model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, mask_id: int, lr: float
-) -> dict[str, float]:
+def _step(model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, mask_id: int, lr: float) -> dict[str, float | None]:
     for group in optimizer.param_groups:
         group["lr"] = lr
     loss, report = losses(model, batch, mask_id)
@@ -129,13 +141,13 @@ def _step(
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    return {k: round(v, 4) for k, v in report.items()} | {"lr": lr}
+    return {**report, "lr": lr}
 
 
 def _to(batch: Batch, device: torch.device) -> Batch:
-    tensors = (batch.ids, batch.positions, batch.tail_mask, batch.targets, batch.full)
-    ids, positions, tail_mask, targets, full = (t.to(device) for t in tensors)
-    return Batch(ids, positions, tail_mask, targets, full, batch.prefix)
+    tensors = (batch.ids, batch.positions, batch.tail_mask, batch.targets, batch.full, batch.hints)
+    ids, positions, tail_mask, targets, full, hints = (t.to(device) for t in tensors)
+    return Batch(ids, positions, tail_mask, targets, full, hints, batch.prefix)
 
 
 if __name__ == "__main__":

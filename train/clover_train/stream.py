@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from clover_engine.tokenizer import Tokenizer
 from clover_train.groups import Split, World
@@ -28,17 +29,37 @@ def worlds(seed: int, split: Split, count: int, family: str | None = None) -> li
     return [WORLDS[family or rng.choices(names, weights)[0]](rng, split) for _ in range(count)]
 
 
-def batches(tokenizer: Tokenizer, seed: int, budget: int, copies: int, mask_id: int, pad_id: int) -> Iterator[tuple[Batch, int]]:
+@dataclass(frozen=True)
+class Phase:
+    """The mix of a stretch of the stream: share of one-question rows, noisy copies of a joint block, and how often an
+    option's own first token is its code (letters otherwise)."""
+
+    tiny: float
+    copies: int
+    verbatim: float
+
+
+def phase(pool: int) -> Phase:
+    """The curriculum: single questions to learn the format, then groups. Groups carry several times the supervision a
+    token, since every copy of a block asks its slots again at a tenth of the row's cost."""
+    if pool < 9:
+        return Phase(tiny=0.85, copies=3, verbatim=0.8)
+    return Phase(tiny=0.2, copies=4, verbatim=0.8) if pool < 13 else Phase(tiny=0.1, copies=5, verbatim=0.92)
+
+
+def batches(tokenizer: Tokenizer, seed: int, budget: int, mask_id: int, pad_id: int) -> Iterator[tuple[Batch, int]]:
     """Batches of at most about `budget` padded positions, with the number of groups in each."""
     pool = 0
     while True:
         rng = random.Random(f"rows-{seed}-{pool}")
-        builder = RowBuilder(tokenizer, pad_id, rng)
-        rows = [builder.build(world) for world in worlds(seed * 1_000_003 + pool, "train", POOL)]
-        packs = _pack(sorted(rows, key=lambda row: (len(row.material), row.tail(copies))), budget, copies)
+        mix = phase(pool)
+        builder = RowBuilder(tokenizer, pad_id, rng, verbatim=mix.verbatim)
+        found = worlds(seed * 1_000_003 + pool, "train", POOL)
+        rows = [builder.build(world, tiny=rng.random() < mix.tiny) for world in found]
+        packs = _pack(sorted(rows, key=lambda row: (len(row.material), row.tail(mix.copies))), budget, mix.copies)
         rng.shuffle(packs)
         for pack in packs:
-            yield collate(pack, copies, mask_id, rng), len(pack)
+            yield collate(pack, mix.copies, mask_id, rng), len(pack)
         pool += 1
 
 

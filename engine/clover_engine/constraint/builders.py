@@ -118,11 +118,12 @@ def _pattern(regex: str, tokenizer: Tokenizer, excluded: frozenset[int]) -> Toke
     return TokenAutomaton.from_edges(len(names), edges, finals)
 
 
-def substrings(ids: Sequence[int], starts: Sequence[bool], ends: Sequence[bool]) -> TokenAutomaton:
-    """Non-empty runs of `ids` that begin where `starts` and finish where `ends` is true.
+def substrings(ids: Sequence[int], starts: Sequence[bool], ends: Sequence[bool], longest: int) -> TokenAutomaton:
+    """Runs of 1 to `longest` of `ids` that begin where `starts` and finish where `ends` is true.
 
     A suffix automaton (Blumer et al. 1985) restricted to marked positions. A run is legal if at least one of its
-    occurrences begins and finishes at marked positions.
+    occurrences begins and finishes at marked positions. Some longer runs may be accepted too; the length of the slot
+    excludes them.
     """
     # Subsets of positions reached by the same run; a run of length n is identified by where it may end.
     names: dict[frozenset[int], int] = {frozenset({-1}): 0}
@@ -131,23 +132,24 @@ def substrings(ids: Sequence[int], starts: Sequence[bool], ends: Sequence[bool])
     for i, token in enumerate(ids):
         if starts[i]:
             first.setdefault(token, set()).add(i)
-    queue: list[frozenset[int]] = []
+    queue: list[tuple[frozenset[int], int]] = []
 
-    def link(source: int, moves: dict[int, set[int]]) -> None:
+    def link(source: int, moves: dict[int, set[int]], length: int) -> None:
         for token, positions in moves.items():
             subset = frozenset(positions)
             if subset not in names:
                 names[subset] = len(names)
-                queue.append(subset)
+                queue.append((subset, length))
             edges.append((source, token, names[subset]))
 
-    link(0, first)
-    for subset in queue:
+    link(0, first, 1)
+    # Breadth first: a state is met at its shortest run. Not going past `longest` bounds the work on repetitive text.
+    for subset, length in queue:
         moves: dict[int, set[int]] = {}
         for i in subset:
-            if i + 1 < len(ids):
+            if i + 1 < len(ids) and length < longest:
                 moves.setdefault(ids[i + 1], set()).add(i + 1)
-        link(names[subset], moves)
+        link(names[subset], moves, length + 1)
     finals = [n for s, n in names.items() if n and any(ends[i] for i in s)]
     return TokenAutomaton.from_edges(len(names), edges, finals)
 

@@ -14,7 +14,7 @@ question sets, many rows and many denoising steps, and it is the only contract a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -42,6 +42,12 @@ class ModelSpec:
     """How prefix positions see each other; `block_causal` grids are anchored at position 0."""
     grid: int = 1
     """Prefix lengths must be a multiple of this (the block size of block-causal families, 1 otherwise)."""
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> ModelSpec:
+        """The spec of a model folder's config."""
+        spec = config["spec"]
+        return cls(**{**spec, "block_sizes": tuple(spec["block_sizes"])})
 
 
 class PrefixState(Protocol):

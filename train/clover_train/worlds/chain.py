@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer
+from clover_decide.questions import AnyQuestion, Boolean, Choice
 from clover_train.groups import Split, World, Writer
 
 
@@ -31,7 +31,6 @@ def world(rng: random.Random, split: Split) -> World:
         "manager": reports,
         "second": reports,
         "third": reports,
-        "levels": reports,
         "over": amounts,
         "approver": reports | amounts,
         "signer": reports | amounts | {"away", "away_rule"},
@@ -40,22 +39,20 @@ def world(rng: random.Random, split: Split) -> World:
         "manager": line[1],
         "second": line[2],
         "third": line[3],
-        "levels": len(line) - 1,
         "over": over,
         "approver": approver,
         "signer": signer,
     }
     distractors = [w.say("filler", a=rng.choice(line)) for _ in range(2)]
-    questions = _questions(w, line[0], line[-1], people)
+    questions = _questions(w, line[0], people)
     return World("chain", f"length={len(line)}", clauses, distractors, questions, answers, needs)
 
 
-def _questions(w: Writer, start: str, top: str, people: tuple[str, ...]) -> dict[str, AnyQuestion]:
+def _questions(w: Writer, start: str, people: tuple[str, ...]) -> dict[str, AnyQuestion]:
     return {
         "manager": Choice(w.say("q_manager", a=start), options=people),
         "second": Choice(w.say("q_second", a=start), options=people),
         "third": Choice(w.say("q_third", a=start), options=people),
-        "levels": Integer(w.say("q_levels", a=start, top=top), minimum=0, maximum=99),
         "over": Boolean(w.say("q_over", a=start)),
         "approver": Choice(w.say("q_approver", a=start), options=people),
         "signer": Choice(w.say("q_signer", a=start), options=people),

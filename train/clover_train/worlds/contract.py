@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 
-from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, Score
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer
 from clover_train.groups import Split, World, Writer
 
 _TIMELY = frozenset({"parties", "notice_rule", "notice_given", "waiver_rule", "waived"})
@@ -14,7 +14,6 @@ NEEDS = {
     "timely": _TIMELY,
     "deposit": _DEPOSIT,
     "refund": _DEPOSIT | {"deposit_amount"},
-    "breaches": _TIMELY | {"damage", "arrears"},
     "action": _TIMELY | {"arrears", "action_rule"},
     "days": frozenset({"parties", "notice_given"}),
     "damage": frozenset({"damage"}),
@@ -58,7 +57,6 @@ def world(rng: random.Random, split: Split) -> World:
         "timely": timely,
         "deposit": "none" if not timely else "partial" if damage else "full",
         "refund": deposit - damage if timely else 0,
-        "breaches": (not timely) + bool(damage) + arrears,
         "action": "collections" if arrears else "refund" if timely else "close",
         "days": given,
         "damage": bool(damage),
@@ -73,7 +71,6 @@ def _questions(w: Writer) -> dict[str, AnyQuestion]:
         "timely": Boolean(w.say("q_timely")),
         "deposit": Choice(w.say("q_deposit"), options=("full", "partial", "none")),
         "refund": Integer(w.say("q_refund"), minimum=0, maximum=99999),
-        "breaches": Score(w.say("q_breaches"), levels=("none", "one", "two", "three")),
         "action": Choice(w.say("q_action"), options=("refund", "close", "collections")),
         "days": Integer(w.say("q_days"), minimum=0, maximum=999),
         "damage": Boolean(w.say("q_damage")),

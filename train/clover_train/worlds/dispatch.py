@@ -14,6 +14,8 @@ def world(rng: random.Random, split: Split) -> World:
     """An incident and three or four units; some unavailable. Unit, time, limit and "in time" build on each other."""
     w = Writer(rng, split, "dispatch")
     units = w.names("units", rng.choice([3, 3, 4]))
+    while len({unit.split()[0] for unit in units}) < len(units):
+        units = w.names("units", len(units))
     place, hospital, other = w.names("places", 1) + w.names("hospitals", 2)
     minutes = rng.sample(range(2, 30), len(units))
     free = [rng.random() < 0.6 for _ in units]
