@@ -73,7 +73,7 @@ def test_a_failed_gate_answers_and_exits_1(questions: Path) -> None:
         (["decide", "-", "-p", "contract"], b"caf\xe9", "stdin: not UTF-8: byte 3 is 0xe9"),
         (["decide", "-", "-p", "contract"], b"  \n", "material: the material is empty"),
         (["decide", "--text", "x", "-p", "contract", "--mode", "both"], b"", "joint"),
-        (["decide", "--text", "x", "-p", "contract", "--min-probability", "2"], b"", "range"),
+        (["decide", "--text", "x", "-p", "contract", "--min-probability", "2"], b"", "--min-probability"),
         (["decide", "--text", "x", "-p", "contract", "--model", "nope"], b"", "clover-mini"),
         (["nonsense"], b"", "No such command"),
     ],

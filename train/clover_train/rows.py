@@ -64,11 +64,11 @@ class RowBuilder:
         self._letters = code_letters(tokenizer)
         self._prompter = Prompter(tokenizer)
 
-    def build(self, world: World, *, tiny: bool) -> Row:
+    def build(self, world: World, *, tiny: bool, least: int = 2) -> Row:
         """One row of a world.
 
         A tiny row asks one question (sometimes two) over just the clauses it needs: it is cheap and teaches single
-        steps. The others ask 2 to 8 together, half of them over all clauses, and one of them alone as well.
+        steps. The others ask `least` to 8 together, half of them over all clauses, and one of them alone as well.
         """
         rng = self._rng
         keys = list(world.questions)
@@ -76,7 +76,7 @@ class RowBuilder:
         if tiny:
             keys = keys[: 2 if rng.random() < 0.2 else 1]
         else:
-            keys = keys[: rng.randint(2, min(8, len(keys)))]
+            keys = keys[: rng.randint(least, min(8, len(keys)))]
         complete = not tiny and rng.random() < 0.5
         group = compose(rng, world, keys, complete=complete, distractors=rng.randint(0, 1 if tiny else 2))
         material = read_material(group.material)

@@ -35,6 +35,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=30)
     parser.add_argument("--lr", type=float, default=3e-4)
     parser.add_argument("--budget", type=int, default=1600, help="padded positions a step")
+    parser.add_argument("--accumulate", type=int, default=3, help="batches a step; one alone is nearly of one family")
     parser.add_argument("--layers", type=int, default=30, help="keep only the first layers (smoke runs)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
@@ -112,36 +113,45 @@ def main() -> None:
     model = load_base(args.base, args.layers, tokenizer).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
     args.out.mkdir(parents=True, exist_ok=True)
-    checkpoint, first, seen = args.out / "checkpoint.pt", 0, 0
+    checkpoint, first, seen, used = args.out / "checkpoint.pt", 0, 0, 0
     if args.resume:
         saved = torch.load(checkpoint, map_location=device)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
-        first, seen = saved["step"], saved["groups"]
-    stream = islice(batches(tokenizer, args.seed, args.budget, mask_id, pad_id), first, args.steps)
+        first, seen, used = saved["step"], saved["groups"], saved["batches"]
+    stream = islice(batches(tokenizer, args.seed, args.budget, mask_id, pad_id), used, None)
     log = (args.out / "log.jsonl").open("a")
-    for step, (batch, count) in enumerate(stream, first):
+    for step in range(first, args.steps):
         began = time.perf_counter()
-        report = _step(model, optimizer, _to(batch, device), mask_id, rate(step, args))
-        seen += count
-        entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": batch.ids.numel()}
+        taken = list(islice(stream, args.accumulate))
+        used, seen = used + len(taken), seen + sum(count for _, count in taken)
+        report = _step(model, optimizer, [_to(batch, device) for batch, _ in taken], mask_id, rate(step, args))
+        tokens = sum(batch.ids.numel() for batch, _ in taken)
+        entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": tokens}
         log.write(json.dumps({**entry, "seconds": round(time.perf_counter() - began, 2)}) + "\n")
         log.flush()
         if (step + 1) % args.save_every == 0 or step + 1 == args.steps:
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1, "groups": seen}
-            torch.save(state, checkpoint.with_suffix(".tmp"))
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            torch.save({**state, "step": step + 1, "groups": seen, "batches": used}, checkpoint.with_suffix(".tmp"))
             checkpoint.with_suffix(".tmp").replace(checkpoint)
 
 
-def _step(model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, mask_id: int, lr: float) -> dict[str, float | None]:
+def _step(
+    model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, taken: list[Batch], mask_id: int, lr: float
+) -> dict[str, float | None]:
+    """One update over several batches; the report is their mean."""
     for group in optimizer.param_groups:
         group["lr"] = lr
-    loss, report = losses(model, batch, mask_id)
-    loss.backward()
+    reports: list[dict[str, float | None]] = []
+    for batch in taken:
+        loss, report = losses(model, batch, mask_id)
+        (loss / len(taken)).backward()
+        reports.append(report)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    return {**report, "lr": lr}
+    values = {key: [r[key] for r in reports if r[key] is not None] for key in reports[0]}
+    return {key: round(sum(v) / len(v), 4) if v else None for key, v in values.items()} | {"lr": lr}  # pyright: ignore
 
 
 def _to(batch: Batch, device: torch.device) -> Batch:

@@ -32,11 +32,12 @@ def worlds(seed: int, split: Split, count: int, family: str | None = None) -> li
 @dataclass(frozen=True)
 class Phase:
     """The mix of a stretch of the stream: share of one-question rows, noisy copies of a joint block, and how often an
-    option's own first token is its code (letters otherwise)."""
+    option's own first token is its code (letters otherwise), and the fewest questions of a joint row."""
 
     tiny: float
     copies: int
     verbatim: float
+    least: int = 2
 
 
 def phase(pool: int) -> Phase:
@@ -44,7 +45,9 @@ def phase(pool: int) -> Phase:
     token, since every copy of a block asks its slots again at a tenth of the row's cost."""
     if pool < 9:
         return Phase(tiny=0.85, copies=3, verbatim=0.8)
-    return Phase(tiny=0.2, copies=4, verbatim=0.8) if pool < 13 else Phase(tiny=0.1, copies=5, verbatim=0.92)
+    if pool < 13:
+        return Phase(tiny=0.2, copies=4, verbatim=0.8)
+    return Phase(tiny=0.1, copies=5, verbatim=0.92) if pool < 21 else Phase(tiny=0.05, copies=3, verbatim=0.92, least=4)
 
 
 def batches(tokenizer: Tokenizer, seed: int, budget: int, mask_id: int, pad_id: int) -> Iterator[tuple[Batch, int]]:
@@ -55,7 +58,7 @@ def batches(tokenizer: Tokenizer, seed: int, budget: int, mask_id: int, pad_id: 
         mix = phase(pool)
         builder = RowBuilder(tokenizer, pad_id, rng, verbatim=mix.verbatim)
         found = worlds(seed * 1_000_003 + pool, "train", POOL)
-        rows = [builder.build(world, tiny=rng.random() < mix.tiny) for world in found]
+        rows = [builder.build(world, tiny=rng.random() < mix.tiny, least=mix.least) for world in found]
         packs = _pack(sorted(rows, key=lambda row: (len(row.material), row.tail(mix.copies))), budget, mix.copies)
         rng.shuffle(packs)
         for pack in packs:
