@@ -16,7 +16,7 @@ from clover_decide.question_set import QuestionSet
 from clover_decide.questions import Choice, Score
 from clover_decide.reading import read_answer
 from clover_decide.slots import slot_template
-from clover_engine.canvas import Canvas, CanvasError, build_canvas
+from clover_engine.canvas import Canvas, CanvasError, SlotTemplate, build_canvas
 from clover_engine.denoise import BlockRead
 from clover_engine.engine import Engine, RowRequest
 from clover_engine.models.base import ModelSpec
@@ -86,22 +86,33 @@ def make_plan(
     widths = {key: slot_width(question) for key, question in items.items()}
     largest = max(spec.block_sizes)
     planned = plan_groups(items, widths, largest, [(key,) for key in items] if alone else groups, linked=not alone)
-    blocks: list[Block] = []
-    for keys in planned:
-        lines: list[str] = []
-        templates = []
-        for number, key in enumerate(keys, 1):
-            lines.append(question_line(number, items[key], codes[key]))
-            templates.append(slot_template(number, f"questions.{key}", items[key], codes[key], material, tokenizer))
-        try:
-            canvas = build_canvas(templates, tokenizer, largest)
-        except CanvasError as error:
-            raise QuestionError(str(error), path=f"questions.{keys[0]}", accepted="other option names or a smaller group") from None
-        blocks.append(Block(keys, tuple(prompter.questions(lines)), canvas))
+    blocks = [_compile(keys, questions, codes, material, tokenizer, prompter, largest) for keys in planned]
     sizes = [len(b.asking) + len(b.canvas.ids) for b in blocks]
     tail = max(sizes) if alone else sum(sizes) + (len(blocks) - 1) * len(prompter.next_turn)
     _fit(len(prefix) + tail, spec)
     return Plan(material, facts, questions, codes, prefix, tuple(blocks), tuple(prompter.next_turn))
+
+
+def _compile(
+    keys: tuple[str, ...],
+    questions: QuestionSet,
+    codes: Mapping[str, Codes | None],
+    material: Material,
+    tokenizer: Tokenizer,
+    prompter: Prompter,
+    largest: int,
+) -> Block:
+    lines: list[str] = []
+    templates: list[SlotTemplate] = []
+    for number, key in enumerate(keys, 1):
+        question = questions.questions[key]
+        lines.append(question_line(number, question, codes[key]))
+        templates.append(slot_template(number, f"questions.{key}", question, codes[key], material, tokenizer))
+    try:
+        canvas = build_canvas(templates, tokenizer, largest)
+    except CanvasError as error:
+        raise QuestionError(str(error), path=f"questions.{keys[0]}", accepted="other option names or a smaller group") from None
+    return Block(keys, tuple(prompter.questions(lines)), canvas)
 
 
 def _fit(tokens: int, spec: ModelSpec) -> None:

@@ -57,22 +57,15 @@ def batch(
     decider.check(question_set)
     run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint]))
     done = completed(output, items, run) if resume and output else set[int]()
-    failed = 0
     with _sink(output, resume) as sink, _progress(len(items) - len(done)) as advance:
+        failed = 0
         for item in items:
-            if item.number in done:
-                continue
-            line = {
-                "row": item.number,
-                "id": item.id,
-                "sha": item.sha,
-                "run": run,
-                **_answer(decider, item, question_set, options),
-            }
-            failed += "error" in line
-            sink.write(json_line(line) + "\n")
-            sink.flush()
-            advance()
+            if item.number not in done:
+                result = _answer(decider, item, question_set, options)
+                failed += "error" in result
+                sink.write(json_line({"row": item.number, "id": item.id, "sha": item.sha, "run": run, **result}) + "\n")
+                sink.flush()
+                advance()
     counts = {"rows": len(items), "kept": len(done), "failed": failed}
     print(json.dumps(counts) if as_json else f"{len(items)} rows, {len(done)} kept, {failed} failed", file=sys.stderr)
     return 1 if failed else 0

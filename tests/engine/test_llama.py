@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ import torch
 from clover_decide import Decider
 from clover_engine.models.llama import LlamaBlockDiffusion
 from clover_engine.models.llama_adapter import LlamaAdapter
-from tests.conftest import MASK
+from clover_engine.tokenizer import Tokenizer
+from tests.conftest import MASK, make_engine
 
 
 def adapter_of(decider: Decider) -> LlamaAdapter:
@@ -66,3 +68,27 @@ def test_a_block_sees_all_of_itself_and_the_prefix_sees_nothing_later(random_dec
     one = adapter.encode_block(state, [[5000, 6000, 7000]])[0]
     two = adapter.encode_block(state, [[5000, 6000, 8000]])[0]
     assert (one[1] - two[1]).abs().max() > 1e-3
+
+
+def test_a_block_causal_prefix_sees_whole_blocks(tokenizer: Tokenizer) -> None:
+    """The SDAR convention: a prefix position sees its own block and all earlier ones; the grid starts at position 0."""
+    base = adapter_of(Decider.from_engine(make_engine(tokenizer)))
+    adapter = LlamaAdapter(base.model, replace(base.spec, prefix_attention="block_causal", grid=4, shift=False))
+    prefix, block = draw(random.Random(1), 12), draw(random.Random(2), 4)
+    state = adapter.extend(adapter.extend(adapter.empty(), prefix[:4]), prefix[4:])
+    hidden = adapter.encode_block(state, [block])[0]
+    ids, where = torch.tensor([prefix + block]), torch.arange(16)
+    mask = where[None, :] // 4 <= where[:, None] // 4
+    with torch.inference_mode():
+        # An empty causal part: the explicit mask decides everything.
+        expected = adapter.model.packed(ids, where[None], mask[None, None])[0, 12:]
+    torch.testing.assert_close(hidden, expected, atol=1e-4, rtol=1e-4)
+    with pytest.raises(AssertionError, match="whole blocks"):
+        adapter.extend(adapter.empty(), prefix[:5])
+
+
+def test_without_the_shift_a_position_predicts_itself(tokenizer: Tokenizer) -> None:
+    shifted, plain = (adapter_of(Decider.from_engine(make_engine(tokenizer, shift=flag))) for flag in (True, False))
+    state = plain.extend(plain.empty(), [100, 200])
+    one, other = shifted.encode_block(state, [[7, 8, 9]])[0], plain.encode_block(state, [[7, 8, 9]])[0]
+    torch.testing.assert_close(one[1:], other[:-1])

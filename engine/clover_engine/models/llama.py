@@ -119,9 +119,10 @@ def _masked_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: t
     """q (R,T,H,d), k, v (R,S,G,d), bias (R or 1,1,T,S). Plain matrix products: on a CPU their backward pass is much
     faster than that of the fused kernel, and training sequences are short."""
     rows, length, heads, dim = q.shape
-    groups = k.shape[2]
-    grouped = q.view(rows, length, groups, -1, dim).permute(0, 2, 3, 1, 4).reshape(rows, groups, -1, dim)
+    groups, keys = k.shape[2], k.shape[1]
+    fan = heads // groups
+    grouped = q.view(rows, length, groups, fan, dim).permute(0, 2, 3, 1, 4).reshape(rows, groups, fan * length, dim)
     scores = (grouped * dim**-0.5) @ k.permute(0, 2, 3, 1)
-    weights = (scores.view(rows, heads, length, -1) + bias.to(scores.dtype)).softmax(-1)
-    out = weights.view(rows, groups, -1, k.shape[1]) @ v.transpose(1, 2)
+    weights = (scores.view(rows, heads, length, keys) + bias.to(scores.dtype)).softmax(-1)
+    out = weights.view(rows, groups, fan * length, keys) @ v.transpose(1, 2)
     return out.view(rows, heads, length, dim).transpose(1, 2)

@@ -68,6 +68,7 @@ class LlamaAdapter:
     @torch.inference_mode()
     def extend(self, state: KeyValueState, ids: Sequence[int]) -> KeyValueState:
         assert not state.own_keys, "extend before branch"
+        assert len(ids) % self.spec.grid == 0, "a block-causal prefix grows by whole blocks"
         if not ids:
             return state
         _, keys, values = self._run(state, [list(ids)], bidirectional=False)
@@ -78,6 +79,7 @@ class LlamaAdapter:
     @torch.inference_mode()
     def branch(self, state: KeyValueState, rows: Sequence[Sequence[int]]) -> KeyValueState:
         assert not state.own_keys, "a state branches once"
+        assert all(len(row) % self.spec.grid == 0 for row in rows), "a block-causal prefix grows by whole blocks"
         if not any(rows):
             return KeyValueState(state.shared_keys, state.shared_values, own_lengths=(0,) * len(rows))
         _, keys, values = self._run(state, [list(row) for row in rows], bidirectional=False)
