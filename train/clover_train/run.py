@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
+from clover_engine.quant import unpack
 from clover_engine.tokenizer import Tokenizer
 from clover_train.rows import IGNORE, Batch
 from clover_train.stream import batches
@@ -28,7 +29,9 @@ MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--base", type=Path, required=True, help="folder with base.safetensors and tokenizer.json")
+    parser.add_argument(
+        "--base", type=Path, required=True, help="folder with base.safetensors and tokenizer.json, or a model folder to go on from"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=960)
     parser.add_argument("--decay", type=int, default=280, help="steps of linear decay at the end")
@@ -45,8 +48,11 @@ def arguments() -> argparse.Namespace:
 
 
 def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiffusion:
-    """The base network in float32 in which only two embeddings can move."""
-    state = {k: v.float() for k, v in load_file(folder / "base.safetensors").items()}
+    """The network to start from in float32, in which only two embeddings can move: the converted base, or an exported
+    model, whose mask and pad tokens already mean something."""
+    source = folder / "base.safetensors"
+    fresh = source.is_file()
+    state = unpack(load_file(source if fresh else folder / "model.safetensors"))
     vocab, hidden = state["embedding.weight"].shape
     model = LlamaBlockDiffusion(LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=layers))
     model.load_state_dict({k: v for k, v in state.items() if k in model.state_dict()})
@@ -54,8 +60,9 @@ def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiff
     # tokens are learned. The mask starts as the blank of a fill-in-the-blank text, which the base already knows.
     mask, pad, blank = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN), tokenizer.single("____")
     weight = model.embedding.weight
-    with torch.no_grad():
-        weight[mask] = weight[blank]
+    if fresh:
+        with torch.no_grad():
+            weight[mask] = weight[blank]
     learned = torch.zeros(vocab, 1)
     learned[[mask, pad]] = 1.0
     weight.register_hook(lambda grad: grad * learned.to(grad.device))
