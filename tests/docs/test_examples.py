@@ -60,10 +60,11 @@ def of(*languages: str) -> list[Block]:
 
 
 def same(shown: str, real: str) -> bool:
-    """Equal words in equal order; decimals within TOLERANCE; runs of spaces and bar characters do not count."""
+    """Equal words in equal order; decimals within TOLERANCE; spaces, bar characters and seconds do not count."""
 
     def words(text: str) -> list[str]:
-        return [w for w in re.sub(r"[█░]+", " ", text).split() if w]
+        flat = " ".join(re.sub(r"[█░]+", " ", text).split())
+        return re.sub(r"\d+\.\d+ s\b", "# s", flat).split()
 
     a, b = words(shown), words(real)
     if len(a) != len(b):
