@@ -13,7 +13,7 @@ test: .venv/.test
 lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: .venv/.test
 	$(BIN)/python -m clover_eval.speed
