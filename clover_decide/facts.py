@@ -43,6 +43,17 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 _CURRENCY = r"(?:USD|EUR|GBP|CHF|CAD|AUD)"
+_CURRENCIES = {
+    "us$": "$",
+    "usd": "$",
+    "dollars": "$",
+    "ca$": "cad",
+    "au$": "aud",
+    "€": "eur",
+    "euros": "eur",
+    "£": "gbp",
+    "pounds": "gbp",
+}
 _FIGURE = r"\d(?:[\d,.']{0,14}\d)?"
 # No sign, range, rate, bracket or magnitude word around an amount: those change what the figure means.
 _AMOUNT = re.compile(
@@ -225,6 +236,12 @@ def _names(text: str, at: int) -> bool:
     return bool(before) and before[0][0].isupper() and before[0].lower() not in _LEADS
 
 
+def _currency(surface: str) -> str:
+    """One name a currency, however it is written. A bare "$" is the dollar of the text; CA$ and AU$ are their own."""
+    mark = re.sub(r"[\d.,' ]", "", surface).lower()
+    return _CURRENCIES.get(mark, mark)
+
+
 def _differences(text: str) -> list[Fact]:
     from price_parser import Price
 
@@ -233,7 +250,7 @@ def _differences(text: str) -> list[Fact]:
         surface = match.group().strip()
         price = Price.fromstring(surface)
         if price.amount is not None:
-            amounts.setdefault((price.currency or "", price.amount), surface)
+            amounts.setdefault((_currency(surface), price.amount), surface)
     items = list(amounts.items())[:MAX_AMOUNTS]
     facts: list[Fact] = []
     for ((unit_a, a), text_a), ((unit_b, b), text_b) in combinations(items, 2):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from clover_decide import Decider
-from clover_engine.models.llama import LlamaBlockDiffusion
+from clover_engine.models.llama import LlamaBlockDiffusion, Part
 from clover_engine.models.llama_adapter import LlamaAdapter
 from clover_engine.tokenizer import Tokenizer
 from tests.conftest import MASK, make_engine
@@ -28,7 +28,7 @@ def uncached(model: LlamaBlockDiffusion, prefix: list[int], own: list[int], bloc
     mask = torch.ones(total, total, dtype=torch.bool).tril()
     mask[start:, start:] = True
     with torch.inference_mode():
-        return model.packed(ids, torch.arange(total)[None], mask[None, None, 1:])[0, start:]
+        return model.packed(ids, torch.arange(total)[None], [Part(mask[None, None])])[0, start:]
 
 
 def draw(rng: random.Random, count: int) -> list[int]:
@@ -68,6 +68,22 @@ def test_cached_equals_uncached(any_decider: Decider, seed: int) -> None:
         assert_same_reading(adapter, together[r][1:], alone[1:])
 
 
+def test_packing_in_parts_equals_whole_sequences(random_decider: Decider) -> None:
+    """Two branches after a shared prefix, packed side by side, read as each would alone."""
+    model, rng = adapter_of(random_decider).model, random.Random(5)
+    prefix, branches = draw(rng, 9), [draw(rng, 6), draw(rng, 4)]
+    ids = torch.tensor([prefix + branches[0] + branches[1]])
+    where = torch.tensor([[*range(9), *range(9, 15), *range(9, 13)]])
+    full = torch.ones(19, 19, dtype=torch.bool).tril()
+    parts = [Part(full[None, None, :9, :9]), *(Part(full[None, None, 9 : 9 + n, : 9 + n], sees=0) for n in (6, 4))]
+    with torch.inference_mode():
+        packed = model.packed(ids, where, parts)[0]
+        for branch, start in zip(branches, (9, 15), strict=True):
+            n = 9 + len(branch)
+            alone = model.packed(torch.tensor([prefix + branch]), torch.arange(n)[None], [Part(full[None, None, :n, :n])])[0]
+            torch.testing.assert_close(packed[start : start + len(branch)], alone[9:], atol=1e-5, rtol=1e-5)
+
+
 def test_a_block_sees_all_of_itself_and_the_prefix_sees_nothing_later(random_decider: Decider) -> None:
     adapter = adapter_of(random_decider)
     state = adapter.extend(adapter.empty(), [100, 200, 300])
@@ -90,8 +106,7 @@ def test_a_block_causal_prefix_sees_whole_blocks(tokenizer: Tokenizer) -> None:
     ids, where = torch.tensor([prefix + block]), torch.arange(16)
     mask = where[None, :] // 4 <= where[:, None] // 4
     with torch.inference_mode():
-        # An empty causal part: the explicit mask decides everything.
-        expected = adapter.model.packed(ids, where[None], mask[None, None])[0, 12:]
+        expected = adapter.model.packed(ids, where[None], [Part(mask[None, None])])[0, 12:]
     torch.testing.assert_close(hidden, expected, atol=1e-4, rtol=1e-4)
     with pytest.raises(AssertionError, match="whole blocks"):
         adapter.extend(adapter.empty(), prefix[:5])

@@ -8,7 +8,7 @@ import string
 import pytest
 
 from clover_train.groups import phrases
-from clover_train.stream import WORLDS, worlds
+from clover_train.stream import WORLDS, cases, worlds
 
 
 def skeleton(template: str) -> str:
@@ -51,4 +51,17 @@ def test_gold_answers_are_legal_values_of_their_questions(split: str, family: st
         for key, question in world.questions.items():
             value = world.answers[key]
             Draft202012Validator(question.json_schema()).validate(value.isoformat() if question.type == "date" else value)
-            assert world.needs[key] - set(world.clauses) <= {"waiver_rule", "waived"}
+            assert world.needs[key] <= set(world.clauses)
+
+
+@pytest.mark.parametrize("family", list(WORLDS))
+def test_cases_share_their_rules_word_for_word_and_differ_in_answers(family: str) -> None:
+    differ = 0
+    for number in range(20):
+        first, *others = cases(family, "train", f"shared-{number}", 3)
+        for other in others:
+            assert first.rules and first.rules == other.rules
+            assert {k: first.clauses[k] for k in first.rules} == {k: other.clauses[k] for k in first.rules}
+            assert first.distractors == other.distractors
+            differ += first.answers != other.answers
+    assert differ >= 20, f"{family}: only {differ} of 40 cases differ from their sibling"

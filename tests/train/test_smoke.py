@@ -16,7 +16,7 @@ from clover_decide import Decider, load_pack
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.tokenizer import Tokenizer
 from clover_train.rows import IGNORE, RowBuilder, collate
-from clover_train.stream import WORLDS, batches, worlds
+from clover_train.stream import WORLDS, batches, cases
 from tests.conftest import MASK, PAD
 
 
@@ -36,7 +36,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> Path
 
 def train(base: Path, out: Path, steps: int, *extra: str) -> list[dict[str, float]]:
     command = [sys.executable, "-m", "clover_train.run", "--base", str(base), "--out", str(out), "--steps", str(steps)]
-    options = ["--layers", "2", "--decay", "4", "--warmup", "2", "--lr", "3e-3", "--budget", "900", "--save-every", "4"]
+    options = ["--layers", "2", "--decay", "4", "--warmup", "2", "--lr", "3e-3", "--save-every", "4"]
     subprocess.run([*command, *options, *extra], check=True, timeout=240)
     return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
@@ -59,43 +59,57 @@ def test_train_resume_export_answer(base: Path, tmp_path: Path) -> None:
 def test_the_batch_stream_is_a_function_of_the_seed(tokenizer: Tokenizer) -> None:
     mask, pad = tokenizer.special(MASK), tokenizer.special(PAD)
 
-    def first(seed: int) -> torch.Tensor:
-        return next(batches(tokenizer, seed, 1500, mask, pad))[0].ids
+    def ids(seed: int, start: int = 0) -> torch.Tensor:
+        return next(batches(tokenizer, seed, mask, pad, start)).ids
 
-    assert torch.equal(first(0), first(0))
-    assert first(0).shape != first(1).shape or not torch.equal(first(0), first(1))
+    assert torch.equal(ids(0), ids(0))
+    assert not torch.equal(ids(0), ids(1))
+    stream = batches(tokenizer, 0, mask, pad)
+    next(stream)
+    assert torch.equal(next(stream).ids, ids(0, start=1))
 
 
+@pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("family", list(WORLDS))
-def test_targets_are_exactly_the_masked_slot_tokens(tokenizer: Tokenizer, family: str) -> None:
+def test_targets_are_exactly_the_masked_slot_tokens(tokenizer: Tokenizer, family: str, number: int) -> None:
     mask, pad = tokenizer.special(MASK), tokenizer.special(PAD)
     rng = random.Random(3)
     builder = RowBuilder(tokenizer, pad, rng)
-    rows = [builder.build(world, tiny=i < 2) for i, world in enumerate(worlds(5, "train", 6, family))]
+    rows = [builder.build(cases(family, "train", f"{i}", number)) for i in range(4)]
     batch = collate(rows, 3, mask, rng)
     assert torch.equal(batch.targets != IGNORE, batch.ids == mask)
     assert not (batch.targets == mask).any()
+    assert batch.groups == 4 * number
     # Every joint branch has a fully masked copy, and copies 1 and 2 together mask every slot once.
-    for r, row in enumerate(rows):
-        masked = (batch.targets[r] != IGNORE).sum().item()
-        slots = [sum(length for _, length in branch.slots) for branch in row.branches]
-        several = [len(branch.slots) > 1 for branch in row.branches]
-        assert masked >= sum(slots) + sum(s for s, many in zip(slots, several, strict=True) if many)
+    slots = [(sum(length for _, length in branch.slots), len(branch.slots)) for row in rows for branch in row.branches]
+    assert (batch.targets != IGNORE).sum().item() >= sum(size * (2 if many > 1 else 1) for size, many in slots)
+    assert batch.full.sum().item() == sum(size for size, _ in slots)
 
 
-def test_no_position_sees_another_copy_or_a_later_question(tokenizer: Tokenizer) -> None:
+@pytest.mark.parametrize("number", [1, 3])
+def test_no_position_sees_another_copy_case_or_later_question(tokenizer: Tokenizer, number: int) -> None:
     rng = random.Random(1)
-    row = RowBuilder(tokenizer, tokenizer.special(PAD), rng).build(worlds(2, "train", 1, "contract")[0], tiny=False)
+    row = RowBuilder(tokenizer, tokenizer.special(PAD), rng).build(cases("contract", "train", "1", number))
     batch = collate([row], 3, tokenizer.special(MASK), rng)
-    mask, material = batch.tail_mask[0, 0], len(row.material)
-    at = 0
-    for branch in row.branches:
+    shared, *branches = batch.parts
+    material = len(row.material)
+    assert shared.sees is None
+    assert torch.equal(shared.mask[0, 0], torch.ones(material, material, dtype=torch.bool).tril())
+    for branch, part in zip(row.branches, branches, strict=True):
         q, b = len(branch.questions), len(branch.block)
+        assert part.sees == 0
+        assert torch.equal(part.mask[0, 0, :q], torch.ones(q, part.mask.shape[3], dtype=torch.bool).tril(material))
         for k in range(branch.copies(3)):
-            block = slice(at + q + k * b, at + q + (k + 1) * b)
-            seen = torch.zeros(mask.shape[1], dtype=torch.bool)
-            seen[:material] = True
-            seen[batch.prefix + at : batch.prefix + at + q] = True
-            seen[batch.prefix + block.start : batch.prefix + block.stop] = True
-            assert torch.equal(mask[block], seen.expand(b, -1))
-        at += branch.length(3)
+            seen = torch.zeros(part.mask.shape[3], dtype=torch.bool)
+            seen[: material + q] = True
+            seen[material + q + k * b : material + q + (k + 1) * b] = True
+            assert torch.equal(part.mask[0, 0, q + k * b : q + (k + 1) * b], seen.expand(b, -1))
+
+
+def test_cases_of_a_row_share_their_rules_and_read_as_whole_prompts(tokenizer: Tokenizer) -> None:
+    """Shared text plus branch is the prompt inference builds: one material, its facts, the questions."""
+    row = RowBuilder(tokenizer, tokenizer.special(PAD), random.Random(4)).build(cases("alert", "train", "9", 3))
+    assert len(row.branches) == 3 and len(row.material) > 80
+    for branch in row.branches:
+        text = tokenizer.decode([*row.material, *branch.questions])
+        assert text.count("Material:") == text.count("Questions:") == text.count("<|im_start|>user") == 1

@@ -62,6 +62,9 @@ def test_counts_of_the_same_thing_are_compared() -> None:
         ("The deposit is $1,800. Damage is $250.", "$1,800 - $250 = 1550"),
         ("Damage USD 250, deposit USD 1800.50.", "USD 1800.50 - USD 250 = 1550.5"),
         ("250 dollars of 1800 dollars", "1800 dollars - 250 dollars = 1550"),
+        ("A limit of $1,000; USD 850 requested.", "$1,000 - USD 850 = 150"),
+        ("A limit of 1000 dollars; US$850 requested.", "1000 dollars - US$850 = 150"),
+        ("A limit of 1000 euros; €850 requested.", "1000 euros - €850 = 150"),
     ],
 )
 def test_differences_of_amounts(material: str, expected: str) -> None:

@@ -22,6 +22,7 @@ class World:
     """Everything that is true in one instance, worded, before anything is asked.
 
     `clauses` are the sentences that carry facts and rules, by name; `needs[question]` names those its answer rests on.
+    `rules` names the clauses that every case under the same setting shares word for word.
     `answers[id]` is the gold value, by execution of the rules, in the type a decision would return.
     """
 
@@ -32,6 +33,7 @@ class World:
     questions: Mapping[str, AnyQuestion]
     answers: Mapping[str, Any]
     needs: Mapping[str, frozenset[str]]
+    rules: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,23 @@ class Group:
     answers: Mapping[str, Any]
 
 
-def compose(rng: random.Random, world: World, asked: Sequence[str], *, complete: bool, distractors: int) -> Group:
-    """Ask some questions: all clauses if `complete`, else those the asked ones need, in random order with distractors."""
+def compose(
+    rng: random.Random, world: World, asked: Sequence[str], *, complete: bool, distractors: int, rules_first: bool = False
+) -> Group:
+    """Ask some questions: all clauses if `complete`, else those the asked ones need, in random order with distractors.
+
+    With `rules_first` the shared clauses and distractors come before the case's own, as a policy precedes its incident.
+    """
     needed = frozenset().union(*(world.needs[key] for key in asked))
-    sentences = [text for name, text in world.clauses.items() if complete or name in needed]
-    sentences += rng.sample(list(world.distractors), min(len(world.distractors), distractors))
-    rng.shuffle(sentences)
+    used = [name for name in world.clauses if complete or name in needed]
+    shared = [world.clauses[name] for name in used if name in world.rules]
+    shared += rng.sample(list(world.distractors), min(len(world.distractors), distractors))
+    own = [world.clauses[name] for name in used if name not in world.rules]
+    rng.shuffle(shared)
+    rng.shuffle(own)
+    sentences = shared + own
+    if not rules_first:
+        rng.shuffle(sentences)
     questions = {key: world.questions[key] for key in asked}
     return Group(world.family, world.structure, " ".join(sentences), questions, {key: world.answers[key] for key in asked})
 

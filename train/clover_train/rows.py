@@ -1,15 +1,17 @@
 """Training rows: a material, and branches that ask something about it, packed under one attention mask.
 
-A branch is a question set followed by noisy copies of its answer block. The branches of a row share the material, so
-its tokens are paid for once: one branch asks several questions together, the others ask one, which keeps joint and
-independent answering equally in distribution.
+A branch is what follows the shared text: the rest of a case's material, its question set, and noisy copies of its
+answer block. Shared tokens are paid for once. A row holds either one case, asked jointly and one question of it alone,
+which keeps joint and independent answering equally in distribution; or several cases under the same rules, each asked
+jointly, so that one update contrasts what differs between them.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -18,10 +20,13 @@ from clover_decide.facts import derive_facts
 from clover_decide.material import read_material
 from clover_decide.prompt import Prompter, answer_text, assign_codes, code_letters, question_line, slot_width
 from clover_decide.questions import AnyQuestion, Choice, Integer, Score
+from clover_engine.models.llama import Part
 from clover_engine.tokenizer import Tokenizer
 from clover_train.groups import Group, World, compose
 
 IGNORE = -100
+COPIED = frozenset({"days", "count", "seen", "notice_date", "patients"})
+"""Questions whose answer stands in the text: learned early, and then asked less often."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ class Branch:
         """Noisy copies worth making: a single slot has only one masking."""
         return 1 if len(self.slots) == 1 else most
 
+    def after(self, text: Sequence[int]) -> Branch:
+        """The same branch with text before its questions."""
+        return replace(self, questions=(*text, *self.questions), hints=tuple((len(text) + at, t) for at, t in self.hints))
+
     def length(self, most: int) -> int:
         return len(self.questions) + self.copies(most) * len(self.block)
 
@@ -59,40 +68,49 @@ class Row:
 class RowBuilder:
     """Groups to rows, with the shuffles that keep the model from leaning on positions or particular codes."""
 
-    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, *, verbatim: float = 0.9) -> None:
+    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, *, verbatim: float = 0.92) -> None:
         self._tokenizer, self._pad, self._rng, self._verbatim = tokenizer, pad_id, rng, verbatim
         self._letters = code_letters(tokenizer)
         self._prompter = Prompter(tokenizer)
 
-    def build(self, world: World, *, tiny: bool, least: int = 2) -> Row:
-        """One row of a world.
-
-        A tiny row asks one question (sometimes two) over just the clauses it needs: it is cheap and teaches single
-        steps. The others ask `least` to 8 together, half of them over all clauses, and one of them alone as well.
-        """
+    def build(self, cases: Sequence[World]) -> Row:
+        """One row of one case, or of several under one setting."""
         rng = self._rng
-        keys = list(world.questions)
+        several, seed = len(cases) > 1, rng.random()
+        complete, distractors = several or rng.random() < 0.5, rng.randint(0, 2)
+        rules_first = several or rng.random() < 0.2
+        prompts: list[tuple[int, ...]] = []
+        branches: list[Branch] = []
+        for case in cases:
+            keys = self._keys(case)
+            # The same seed shuffles the shared clauses of every case alike.
+            order = random.Random(seed)
+            group = compose(order, case, keys, complete=complete, distractors=distractors, rules_first=rules_first)
+            material = read_material(group.material)
+            prompts.append(tuple(self._prompter.material(material, derive_facts(material.text))))
+            halves = len(keys) > 3 and rng.random() < 0.05
+            branches.append(self._split(group, keys) if halves else self._branch(group, keys))
+            if not several:
+                prompts.append(prompts[0])
+                branches.append(self._branch(group, [rng.choice(keys)]))
+        shared = _common(prompts)
+        rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
+        return Row(prompts[0][:shared], tuple(rest))
+
+    def _keys(self, world: World) -> list[str]:
+        """3 to 8 questions in random order, those learned early less often."""
+        rng = self._rng
+        keys = [key for key in world.questions if key not in COPIED or rng.random() < 0.35]
         rng.shuffle(keys)
-        if tiny:
-            keys = keys[: 2 if rng.random() < 0.2 else 1]
-        else:
-            keys = keys[: rng.randint(least, min(8, len(keys)))]
-        complete = not tiny and rng.random() < 0.5
-        group = compose(rng, world, keys, complete=complete, distractors=rng.randint(0, 1 if tiny else 2))
-        material = read_material(group.material)
-        split = len(keys) > 2 and rng.random() < 0.1
-        branches = [self._split(group, keys)] if split else [self._branch(group, keys)]
-        if not tiny:
-            branches.append(self._branch(group, [rng.choice(keys)]))
-        return Row(tuple(self._prompter.material(material, derive_facts(material.text))), tuple(branches))
+        return keys[: rng.randint(min(4, len(keys)), min(8, len(keys)))]
 
     def _split(self, group: Group, keys: Sequence[str]) -> Branch:
         """Two blocks in turn: the later one reads the committed earlier one, as request groups do."""
         half = len(keys) // 2
         first, second = self._branch(group, keys[:half]), self._branch(group, keys[half:])
         before = (*first.questions, *first.block, *self._prompter.next_turn)
-        hints = (*first.hints, *((len(before) + at, token) for at, token in second.hints))
-        return Branch((*before, *second.questions), second.block, second.slots, hints)
+        later = second.after(before)
+        return replace(later, hints=(*first.hints, *later.hints))
 
     def _branch(self, group: Group, keys: Sequence[str]) -> Branch:
         block: list[int] = []
@@ -139,22 +157,28 @@ class RowBuilder:
         return question
 
 
+def _common(prompts: Sequence[Sequence[int]]) -> int:
+    """Length of the longest common prefix."""
+    columns = zip(*prompts, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+
+
 @dataclass(frozen=True)
 class Batch:
-    """A packed batch of R rows: P material positions (right-padded), then T - P tail positions.
+    """Rows packed into one sequence of T positions, without padding.
 
-    ids, positions, targets: (R, T) int64, targets IGNORE except at masked slot tokens. tail_mask: (R, 1, T - P, T) bool.
-    full: (R, T) bool, True at targets of fully masked copies. hints: (R, T) int64, IGNORE except at the ends of question
-    lines, where the first token of the answer is the target of the auxiliary loss.
+    ids, positions, targets: (1, T) int64, targets IGNORE except at masked slot tokens. parts: what sees what. full: (1, T)
+    bool, True at targets of fully masked copies. hints: (1, T) int64, IGNORE except at the ends of question lines, where
+    the first token of the answer is the target of the auxiliary loss. groups: number of joint branches.
     """
 
     ids: torch.Tensor
     positions: torch.Tensor
-    tail_mask: torch.Tensor
+    parts: tuple[Part, ...]
     targets: torch.Tensor
     full: torch.Tensor
     hints: torch.Tensor
-    prefix: int
+    groups: int
 
 
 def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Random, previous: Sequence[int]) -> list[int]:
@@ -174,37 +198,55 @@ def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Ra
 
 
 def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) -> Batch:
-    """Pack rows as [material | questions, copy 0, copy 1, … | questions, copy 0, …]."""
-    prefix = max(len(row.material) for row in rows)
-    length = prefix + max(row.tail(copies) for row in rows)
-    shape = (len(rows), length)
-    ids, positions = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-    targets, full = torch.full(shape, IGNORE), torch.zeros(shape, dtype=torch.bool)
-    hints = torch.full(shape, IGNORE)
-    mask = torch.zeros(len(rows), 1, length - prefix, length, dtype=torch.bool)
-    mask[:, 0, :, prefix:].diagonal(dim1=1, dim2=2).fill_(True)
-    for r, row in enumerate(rows):
-        m = len(row.material)
-        ids[r, :m], positions[r, :m] = torch.tensor(row.material), torch.arange(m)
-        at = prefix
-        for branch in row.branches:
-            q, b = len(branch.questions), len(branch.block)
-            start = at
-            ids[r, at : at + q], positions[r, at : at + q] = torch.tensor(branch.questions), torch.arange(m, m + q)
-            mask[r, 0, at - prefix : at - prefix + q, :m] = True
-            mask[r, 0, at - prefix : at - prefix + q, at : at + q] = torch.ones(q, q, dtype=torch.bool).tril()
-            for where, token in branch.hints:
-                hints[r, at + where] = token
-            at += q
-            clean, chosen = torch.tensor(branch.block), list[int]()
-            for k in range(branch.copies(copies)):
-                chosen = masked_positions(branch.slots, k, rng, chosen)
-                where = at + torch.tensor(chosen)
-                ids[r, at : at + b], positions[r, at : at + b] = clean, torch.arange(m + q, m + q + b)
-                ids[r, where] = mask_id
-                targets[r, where] = clean[torch.tensor(chosen)]
-                full[r, where] = k == 0
-                for seen in (slice(0, m), slice(start, start + q), slice(at, at + b)):
-                    mask[r, 0, at - prefix : at - prefix + b, seen] = True
-                at += b
-    return Batch(ids, positions, mask, targets, full, hints, prefix)
+    """Pack rows as [shared | questions, copy 0, copy 1, … | questions, copy 0, …], one after the other."""
+    packed = [_pack(row, copies, mask_id, rng) for row in rows]
+    parts: list[Part] = []
+    for row in rows:
+        shared = len(parts)
+        parts.append(Part(_causal(len(row.material))[None, None]))
+        parts.extend(Part(_sight(branch, len(row.material), copies), shared) for branch in row.branches)
+    ids, positions, targets, full, hints = (torch.cat(column)[None] for column in zip(*packed, strict=True))
+    groups = sum(len(branch.slots) > 1 for row in rows for branch in row.branches)
+    return Batch(ids, positions, tuple(parts), targets, full, hints, groups)
+
+
+def _pack(row: Row, copies: int, mask_id: int, rng: random.Random) -> tuple[torch.Tensor, ...]:
+    """ids, positions, targets, full and hints of one row, each (T,)."""
+    prefix = len(row.material)
+    length = prefix + row.tail(copies)
+    ids, positions = torch.zeros(length, dtype=torch.long), torch.zeros(length, dtype=torch.long)
+    targets, full, hints = torch.full((length,), IGNORE), torch.zeros(length, dtype=torch.bool), torch.full((length,), IGNORE)
+    ids[:prefix], positions[:prefix] = torch.tensor(row.material), torch.arange(prefix)
+    at = prefix
+    for branch in row.branches:
+        q, b = len(branch.questions), len(branch.block)
+        ids[at : at + q], positions[at : at + q] = torch.tensor(branch.questions), torch.arange(prefix, prefix + q)
+        for where, token in branch.hints:
+            hints[at + where] = token
+        at += q
+        clean, chosen = torch.tensor(branch.block), list[int]()
+        for k in range(branch.copies(copies)):
+            chosen = masked_positions(branch.slots, k, rng, chosen)
+            where = at + torch.tensor(chosen)
+            ids[at : at + b], positions[at : at + b] = clean, torch.arange(prefix + q, prefix + q + b)
+            ids[where] = mask_id
+            targets[where] = clean[torch.tensor(chosen)]
+            full[where] = k == 0
+            at += b
+    return ids, positions, targets, full, hints
+
+
+def _causal(length: int) -> torch.Tensor:
+    return torch.ones(length, length, dtype=torch.bool).tril()
+
+
+def _sight(branch: Branch, prefix: int, copies: int) -> torch.Tensor:
+    """What each position of a branch may see: the shared text; earlier question tokens, or all of them and its own copy."""
+    q, b, length = len(branch.questions), len(branch.block), branch.length(copies)
+    mask = torch.zeros(1, 1, length, prefix + length, dtype=torch.bool)
+    mask[..., :prefix] = True
+    mask[..., :q, prefix : prefix + q] = _causal(q)
+    mask[..., q:, prefix : prefix + q] = True
+    for start in range(q, length, b):
+        mask[..., start : start + b, prefix + start : prefix + start + b] = True
+    return mask

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--decay", type=int, default=280, help="steps of linear decay at the end")
     parser.add_argument("--warmup", type=int, default=30)
     parser.add_argument("--lr", type=float, default=3e-4)
-    parser.add_argument("--budget", type=int, default=1600, help="padded positions a step")
-    parser.add_argument("--accumulate", type=int, default=3, help="batches a step; one alone is nearly of one family")
     parser.add_argument("--layers", type=int, default=30, help="keep only the first layers (smoke runs)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
@@ -77,7 +76,7 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
     leaves in the prefix what the block then has to look up and combine.
     """
     with torch.autocast(batch.ids.device.type, torch.bfloat16):
-        hidden = model.packed(batch.ids, batch.positions, batch.tail_mask)
+        hidden = model.packed(batch.ids, batch.positions, batch.parts)
         chosen = batch.targets[:, 1:] != IGNORE
         head = model.embedding.weight.t().to(hidden.dtype)
         logits = hidden[:, :-1][chosen] @ head
@@ -87,13 +86,14 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
     hint_loss = F.cross_entropy(hint_logits, batch.hints[hinted])
     logits[:, mask_id] = float("-inf")
     targets, full = batch.targets[:, 1:][chosen], batch.full[:, 1:][chosen]
+    first = (batch.targets[:, :-1] == IGNORE)[chosen]
     each = F.cross_entropy(logits, targets, reduction="none")
     right = (logits.argmax(-1) == targets).float()
     report = {
         "loss_full": _mean(each[full]),
         "loss_partial": _mean(each[~full]),
-        "right_full": _mean(right[full]),
-        "right_partial": _mean(right[~full]),
+        "right_full": _mean(right[full & first]),
+        "right_partial": _mean(right[~full & first]),
         "right_hint": _mean((hint_logits.argmax(-1) == batch.hints[hinted]).float()),
     }
     return each.mean() + 0.5 * hint_loss, report
@@ -120,51 +120,41 @@ def main() -> None:
     model = load_base(args.base, args.layers, tokenizer).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
     args.out.mkdir(parents=True, exist_ok=True)
-    checkpoint, first, seen, used = args.out / "checkpoint.pt", 0, 0, 0
+    checkpoint, first, seen = args.out / "checkpoint.pt", 0, 0
     if args.resume:
         saved = torch.load(checkpoint, map_location=device)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
-        first, seen, used = saved["step"], saved["groups"], saved["batches"]
-    stream = islice(batches(tokenizer, args.seed, args.budget, mask_id, pad_id), used, None)
+        first, seen = saved["step"], saved["groups"]
     log = (args.out / "log.jsonl").open("a")
-    for step in range(first, args.steps):
+    stream = batches(tokenizer, args.seed, mask_id, pad_id, first)
+    for step, batch in enumerate(islice(stream, args.steps - first), first):
         began = time.perf_counter()
-        taken = list(islice(stream, args.accumulate))
-        used, seen = used + len(taken), seen + sum(count for _, count in taken)
-        report = _step(model, optimizer, [_to(batch, device) for batch, _ in taken], mask_id, rate(step, args))
-        tokens = sum(batch.ids.numel() for batch, _ in taken)
-        entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": tokens}
+        report = _step(model, optimizer, _to(batch, device), mask_id, rate(step, args))
+        seen += batch.groups
+        entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": batch.ids.numel()}
         log.write(json.dumps({**entry, "seconds": round(time.perf_counter() - began, 2)}) + "\n")
         log.flush()
         if (step + 1) % args.save_every == 0 or step + 1 == args.steps:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            torch.save({**state, "step": step + 1, "groups": seen, "batches": used}, checkpoint.with_suffix(".tmp"))
+            torch.save({**state, "step": step + 1, "groups": seen}, checkpoint.with_suffix(".tmp"))
             checkpoint.with_suffix(".tmp").replace(checkpoint)
 
 
-def _step(
-    model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, taken: list[Batch], mask_id: int, lr: float
-) -> dict[str, float | None]:
-    """One update over several batches; the report is their mean."""
+def _step(model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, mask_id: int, lr: float) -> dict[str, float | None]:
     for group in optimizer.param_groups:
         group["lr"] = lr
-    reports: list[dict[str, float | None]] = []
-    for batch in taken:
-        loss, report = losses(model, batch, mask_id)
-        (loss / len(taken)).backward()
-        reports.append(report)
+    loss, report = losses(model, batch, mask_id)
+    loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
-    values = {key: [r[key] for r in reports if r[key] is not None] for key in reports[0]}
-    return {key: round(sum(v) / len(v), 4) if v else None for key, v in values.items()} | {"lr": lr}  # pyright: ignore
+    return report | {"lr": round(lr, 8)}
 
 
 def _to(batch: Batch, device: torch.device) -> Batch:
-    tensors = (batch.ids, batch.positions, batch.tail_mask, batch.targets, batch.full, batch.hints)
-    ids, positions, tail_mask, targets, full, hints = (t.to(device) for t in tensors)
-    return Batch(ids, positions, tail_mask, targets, full, hints, batch.prefix)
+    moved = {name: getattr(batch, name).to(device) for name in ("ids", "positions", "targets", "full", "hints")}
+    return replace(batch, parts=tuple(replace(part, mask=part.mask.to(device)) for part in batch.parts), **moved)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """A Llama-family block-diffusion model: causal prefix, bidirectional block, grouped-query attention, rotary positions.
 
 One set of weights, two ways to run it. Training packs a clean prefix and several noisy copies of its block into one
-sequence under an explicit mask (`packed`); inference keeps keys and values of the prefix and runs blocks against them
+sequence under explicit masks (`packed`); inference keeps keys and values of the prefix and runs blocks against them
 (`LlamaAdapter`). Both go through the same layers and differ only in the attention function handed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -71,6 +71,17 @@ def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tens
     return x * cos + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * sin
 
 
+@dataclass(frozen=True)
+class Part:
+    """A stretch of a packed sequence that sees itself, and the part numbered `sees` before it, as far as the mask allows.
+
+    mask: (1,1,own,own) bool, or (1,1,own,before + own) with an earlier part; True where a position may look.
+    """
+
+    mask: torch.Tensor
+    sees: int | None = None
+
+
 class LlamaBlockDiffusion(nn.Module):
     """The network. The output matrix is the embedding matrix."""
 
@@ -94,19 +105,21 @@ class LlamaBlockDiffusion(nn.Module):
             x = layer(x, cos, sin, attend)
         return F.rms_norm(x, (x.shape[-1],), self.norm, self.config.norm_eps)
 
-    def packed(self, ids: torch.Tensor, positions: torch.Tensor, tail_mask: torch.Tensor) -> torch.Tensor:
-        """Training pass over packed sequences of T positions whose first P are a causal prefix.
+    def packed(self, ids: torch.Tensor, positions: torch.Tensor, parts: Sequence[Part]) -> torch.Tensor:
+        """Training pass over a packed sequence. ids, positions: (1,T) int64; the parts cover the T positions in order.
 
-        tail_mask: (R,1,T-P,T) bool, True where one of the last T - P positions may look. Splitting the two parts
-        spares the prefix the quadratic cost of the tail.
+        Attention is taken part by part, which spares each the quadratic cost of those it cannot see.
         """
-        prefix = ids.shape[1] - tail_mask.shape[2]
-        causal = torch.ones(prefix, prefix, dtype=torch.bool, device=ids.device).tril()[None, None]
-        near_bias, far_bias = _bias(causal), _bias(tail_mask)
+        biases, lengths = [_bias(part.mask) for part in parts], [part.mask.shape[2] for part in parts]
 
         def attend(_: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            near = _masked_attention(q[:, :prefix], k[:, :prefix], v[:, :prefix], near_bias)
-            return torch.cat([near, _masked_attention(q[:, prefix:], k, v, far_bias)], dim=1)
+            queries, keys, values = (x.split(lengths, dim=1) for x in (q, k, v))
+            outs: list[torch.Tensor] = []
+            for own, (part, bias) in enumerate(zip(parts, biases, strict=True)):
+                seen = [own] if part.sees is None else [part.sees, own]
+                k_seen, v_seen = (torch.cat([x[i] for i in seen], dim=1) for x in (keys, values))
+                outs.append(_masked_attention(queries[own], k_seen, v_seen, bias))
+            return torch.cat(outs, dim=1)
 
         return self(ids, positions, attend)
 

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import itertools
-import random
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice
-from clover_train.groups import Split, World, Writer
+from clover_train.groups import World, Writer
 
 
-def world(rng: random.Random, split: Split) -> World:
+def world(setting: Writer, case: Writer) -> World:
     """Who is above whom, in shuffled sentences. Later answers follow from earlier ones by one look-up each."""
-    w = Writer(rng, split, "chain")
-    line = w.names("people", rng.choice([4, 4, 5, 5, 6]))
-    limit = rng.choice([200, 500, 1000, 2000, 5000])
-    amount = limit + rng.choice([-100, -50, 50, 100, 300, 700])
-    over, away = amount > limit, rng.random() < 0.5
-    approver = line[2] if over else line[1]
-    signer = line[line.index(approver) + 1] if away else approver
-    people = tuple(rng.sample(line[1:], len(line) - 1))
+    w, rng = setting, case.rng
+    line = w.names("people", w.rng.choice([4, 5, 5, 6, 6]))
+    limit = w.rng.choice([200, 500, 1000, 2000, 5000])
+    start = rng.randrange(len(line) - 3)
+    asking, above = line[start], line[start + 1 :]
+    amount = limit + rng.choice([-100, -50, 50, 100, 300, -150])
+    over = amount > limit
+    people = [name for name in line if name != asking]
+    rng.shuffle(people)
 
     clauses = {f"reports{i}": w.say("reports", a=a, b=b) for i, (a, b) in enumerate(itertools.pairwise(line))}
     reports = frozenset(clauses)
     clauses["approval_rule"] = w.say("approval_rule", limit=w.money(limit))
-    clauses["request"] = w.say("request", a=line[0], amount=w.money(amount))
-    clauses["away"] = w.say("away" if away else "not_away", b=approver)
-    clauses["away_rule"] = w.say("away_rule")
+    clauses["request"] = case.say("request", a=asking, amount=case.money(amount))
     amounts = frozenset({"approval_rule", "request"})
     needs = {
         "manager": reports,
@@ -33,19 +31,17 @@ def world(rng: random.Random, split: Split) -> World:
         "third": reports,
         "over": amounts,
         "approver": reports | amounts,
-        "signer": reports | amounts | {"away", "away_rule"},
     }
     answers = {
-        "manager": line[1],
-        "second": line[2],
-        "third": line[3],
+        "manager": above[0],
+        "second": above[1],
+        "third": above[2],
         "over": over,
-        "approver": approver,
-        "signer": signer,
+        "approver": above[1] if over else above[0],
     }
-    distractors = [w.say("filler", a=rng.choice(line)) for _ in range(2)]
-    questions = _questions(w, line[0], people)
-    return World("chain", f"length={len(line)}", clauses, distractors, questions, answers, needs)
+    distractors = [w.say("filler", a=w.rng.choice(line)) for _ in range(2)]
+    questions = _questions(case, asking, tuple(people))
+    return World("chain", f"length={len(line)}", clauses, distractors, questions, answers, needs, reports | {"approval_rule"})
 
 
 def _questions(w: Writer, start: str, people: tuple[str, ...]) -> dict[str, AnyQuestion]:
@@ -55,5 +51,4 @@ def _questions(w: Writer, start: str, people: tuple[str, ...]) -> dict[str, AnyQ
         "third": Choice(w.say("q_third", a=start), options=people),
         "over": Boolean(w.say("q_over", a=start)),
         "approver": Choice(w.say("q_approver", a=start), options=people),
-        "signer": Choice(w.say("q_signer", a=start), options=people),
     }

@@ -1,4 +1,4 @@
-"""Contracts: notice, cure and deposit. Dates and amounts decide; late notice, damage and arrears interact."""
+"""Contracts: notice, damage and deposit. Dates and amounts decide; late notice, damage and arrears interact."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import datetime as dt
 import random
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer
-from clover_train.groups import Split, World, Writer
+from clover_train.groups import World, Writer
 
-_TIMELY = frozenset({"parties", "notice_rule", "notice_given", "waiver_rule", "waived"})
+RULES = frozenset({"parties", "notice_rule", "deposit_amount", "deposit_rule", "action_rule"})
+_TIMELY = frozenset({"parties", "notice_rule", "notice_given"})
 _DEPOSIT = _TIMELY | {"deposit_rule", "damage"}
 NEEDS = {
     "timely": _TIMELY,
@@ -18,41 +19,36 @@ NEEDS = {
     "days": frozenset({"parties", "notice_given"}),
     "damage": frozenset({"damage"}),
     "notice_date": frozenset({"notice_given"}),
-    "end_date": frozenset({"parties"}),
 }
 
 
-def world(rng: random.Random, split: Split) -> World:
-    """A contract that ends: was notice timely, what of the deposit returns, how many breaches, what next."""
-    w = Writer(rng, split, "contract")
+def world(setting: Writer, case: Writer) -> World:
+    """A contract that ends: was notice timely, what of the deposit returns, what is refunded, what next."""
+    w, rng = setting, case.rng
     owner, holder = w.names("parties", 2)
     item = w.names("items", 1)[0]
-    required = rng.choice([7, 10, 14, 15, 20, 21, 28, 30, 45, 60, 90])
-    end = dt.date(2021, 1, 1) + dt.timedelta(days=rng.randrange(2200))
+    required = w.rng.choice([7, 10, 14, 15, 20, 21, 28, 30, 45, 60, 90])
+    end = dt.date(2021, 1, 1) + dt.timedelta(days=w.rng.randrange(2200))
+    deposit = w.rng.choice([400, 500, 600, 800, 900, 1200, 1500, 1800, 2000, 2400, 3000, 4500])
     given = _near(rng, required)
     notice = end - dt.timedelta(days=given)
-    deposit = rng.choice([400, 500, 600, 800, 900, 1200, 1500, 1800, 2000, 2400, 3000, 4500])
     damage = rng.choice([0, 0, 0, 50, 100, 150, 200, 250, 300, 350])
     arrears = rng.random() < 0.35
-    waivable = rng.random() < 0.35
-    waived = waivable and rng.random() < 0.5
-    timely = given >= required or waived
+    timely = given >= required
 
     clauses = {
         "parties": w.say("parties", owner=owner, holder=holder, item=item, end=w.date(end)),
         "notice_rule": w.say("notice_rule", days=f"{required} days"),
         "deposit_amount": w.say("deposit_amount", amount=w.money(deposit)),
         "deposit_rule": w.say("deposit_rule"),
-        "notice_given": w.say("notice_given", date=w.date(notice), holder=holder, owner=owner),
-        "damage": w.say("damage", amount=w.money(damage)) if damage else w.say("no_damage"),
-        "arrears": w.say("arrears") if arrears else w.say("no_arrears"),
         "action_rule": w.say("action_rule"),
     }
-    if waivable:
-        clauses["waiver_rule"] = w.say("waiver_rule", owner=owner)
-        clauses["waived"] = w.say("waived" if waived else "not_waived", owner=owner)
     distractors = [w.say("filler", item=item, owner=owner, holder=holder) for _ in range(2)]
-    distractors.append(w.say("other_date", date=w.date(end - dt.timedelta(days=rng.randrange(200, 900))), item=item))
+    earlier = end - dt.timedelta(days=w.rng.randrange(200, 900))
+    distractors.append(w.say("other_date", date=w.date(earlier), item=item))
+    clauses["notice_given"] = case.say("notice_given", date=case.date(notice), holder=holder, owner=owner)
+    clauses["damage"] = case.say("damage", amount=case.money(damage)) if damage else case.say("no_damage")
+    clauses["arrears"] = case.say("arrears" if arrears else "no_arrears")
     answers = {
         "timely": timely,
         "deposit": "none" if not timely else "partial" if damage else "full",
@@ -61,9 +57,8 @@ def world(rng: random.Random, split: Split) -> World:
         "days": given,
         "damage": bool(damage),
         "notice_date": notice,
-        "end_date": end,
     }
-    return World("contract", f"waiver={waivable}", clauses, distractors, _questions(w), answers, NEEDS)
+    return World("contract", "notice-deposit", clauses, distractors, _questions(case), answers, NEEDS, RULES)
 
 
 def _questions(w: Writer) -> dict[str, AnyQuestion]:
@@ -75,7 +70,6 @@ def _questions(w: Writer) -> dict[str, AnyQuestion]:
         "days": Integer(w.say("q_days"), minimum=0, maximum=999),
         "damage": Boolean(w.say("q_damage")),
         "notice_date": Date(w.say("q_notice_date")),
-        "end_date": Date(w.say("q_end_date")),
     }
 
 

@@ -1,73 +1,66 @@
-"""Dispatch messages: priority from the report, nearest available unit, its time, and whether it meets the limit."""
+"""Dispatch messages: priority from the report, the available unit, its time, the limit, hospital and backup."""
 
 from __future__ import annotations
 
-import random
-
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, Score
-from clover_train.groups import Split, World, Writer
+from clover_train.groups import World, Writer
 
 LEVELS = ("routine", "urgent", "emergency")
+RULES = frozenset({"priority_rule", "limit_rule", "unit_rule", "hospital_rule", "backup_rule"})
+_PRIORITY = frozenset({"report", "priority_rule"})
 
 
-def world(rng: random.Random, split: Split) -> World:
-    """An incident and three or four units; some unavailable. Unit, time, limit and "in time" build on each other."""
-    w = Writer(rng, split, "dispatch")
-    units = w.names("units", rng.choice([3, 3, 4]))
+def world(setting: Writer, case: Writer) -> World:
+    """An incident and three or four units, one of them available. Time builds on the unit; limit and backup on priority."""
+    w, rng = setting, case.rng
+    units = w.names("units", w.rng.choice([3, 3, 4]))
     while len({unit.split()[0] for unit in units}) < len(units):
         units = w.names("units", len(units))
     place, hospital, other = w.names("places", 1) + w.names("hospitals", 2)
+    limits = sorted(w.rng.sample(range(4, 31), 3), reverse=True)
+    lowest = w.rng.choice([1, 2])
     minutes = rng.sample(range(2, 30), len(units))
-    free = [rng.random() < 0.6 for _ in units]
-    if not any(free):
-        free[rng.randrange(len(units))] = True
+    chosen = rng.randrange(len(units))
     priority = rng.choice([0, 1, 2])
-    limits = sorted(rng.sample(range(4, 31), 3), reverse=True)
     patients = rng.choice([1, 2, 3, 4])
-    closed = rng.random() < 0.4
-    chosen = min((m, i) for i, m in enumerate(minutes) if free[i])[1]
-    in_time = minutes[chosen] <= limits[priority]
+    closed = rng.random() < 0.5
 
     clauses = {
-        "report": w.say(f"report_{LEVELS[priority]}", place=place),
-        "patients": w.say("patients", count=patients) if patients > 1 else w.say("one_patient"),
         "priority_rule": w.say("priority_rule"),
         "limit_rule": w.say("limit_rule", routine=limits[0], urgent=limits[1], emergency=limits[2]),
         "unit_rule": w.say("unit_rule"),
         "hospital_rule": w.say("hospital_rule", hospital=hospital, other=other),
-        "hospital": w.say("closed" if closed else "open", hospital=hospital),
-        "backup_rule": w.say("backup_rule"),
+        "backup_rule": w.say(f"backup_rule_{LEVELS[lowest]}"),
+        "report": case.say(f"report_{LEVELS[priority]}", place=place),
+        "patients": case.say("patients", count=patients) if patients > 1 else case.say("one_patient"),
+        "hospital": case.say("closed" if closed else "open", hospital=hospital),
     }
     for i, unit in enumerate(units):
-        clauses[f"unit{i}"] = w.say("free" if free[i] else "busy", unit=unit, minutes=minutes[i])
+        clauses[f"unit{i}"] = case.say("free" if i == chosen else "busy", unit=unit, minutes=minutes[i])
     answers = {
         "priority": priority,
         "unit": units[chosen],
         "eta": minutes[chosen],
         "limit": limits[priority],
-        "in_time": in_time,
         "patients": patients,
         "hospital": other if closed else hospital,
-        "backup": priority == 2 or not in_time,
+        "backup": priority >= lowest,
     }
     distractors = [w.say("filler", place=place) for _ in range(2)]
-    questions = _questions(w, tuple(units), (hospital, other))
-    return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, _needs(len(units)))
+    questions = _questions(case, tuple(units), (hospital, other))
+    return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, _needs(len(units)), RULES)
 
 
 def _needs(units: int) -> dict[str, frozenset[str]]:
     unit = frozenset({"unit_rule", *(f"unit{i}" for i in range(units))})
-    priority = frozenset({"report", "priority_rule"})
-    limit = priority | {"limit_rule"}
     return {
-        "priority": priority,
+        "priority": _PRIORITY,
         "unit": unit,
         "eta": unit,
-        "limit": limit,
-        "in_time": unit | limit,
+        "limit": _PRIORITY | {"limit_rule"},
         "patients": frozenset({"patients"}),
         "hospital": frozenset({"hospital_rule", "hospital"}),
-        "backup": unit | limit | {"backup_rule"},
+        "backup": _PRIORITY | {"backup_rule"},
     }
 
 
@@ -77,7 +70,6 @@ def _questions(w: Writer, units: tuple[str, ...], hospitals: tuple[str, str]) ->
         "unit": Choice(w.say("q_unit"), options=units),
         "eta": Integer(w.say("q_eta"), minimum=0, maximum=99),
         "limit": Integer(w.say("q_limit"), minimum=0, maximum=99),
-        "in_time": Boolean(w.say("q_in_time")),
         "patients": Integer(w.say("q_patients"), minimum=0, maximum=99),
         "hospital": Choice(w.say("q_hospital"), options=hospitals),
         "backup": Boolean(w.say("q_backup")),
