@@ -44,8 +44,7 @@ _DURATION = re.compile(
 )
 _CURRENCY = r"(?:USD|EUR|GBP|CHF|CAD|AUD)"
 _CURRENCIES = {
-    "us$": "$",
-    "usd": "$",
+    "us$": "usd",
     "dollars": "$",
     "ca$": "cad",
     "au$": "aud",
@@ -223,7 +222,7 @@ def _comparisons(text: str) -> list[Fact]:
         if count not in values and len(values) < MAX_COMPARISONS:
             values.append(count)
     facts = (
-        Fact("comparison", f"{a} {noun} is {'more' if a > b else 'less'} than {b} {noun}")
+        Fact("comparison", f"{max(a, b)} {noun} is more than {min(a, b)} {noun}")
         for noun, values in counts.items()
         for a, b in combinations(values, 2)
     )
@@ -233,11 +232,12 @@ def _comparisons(text: str) -> list[Fact]:
 def _names(text: str, at: int) -> bool:
     """Whether the number at `at` belongs to a name: "Engine 9 stands ready" counts nothing."""
     before = text[max(0, at - 40) : at].split()[-1:]
-    return bool(before) and before[0][0].isupper() and before[0].lower() not in _LEADS
+    # A word that ends a sentence names nothing after it.
+    return bool(before) and before[0][0].isupper() and before[0][-1] not in ".!?:;" and before[0].lower() not in _LEADS
 
 
 def _currency(surface: str) -> str:
-    """One name a currency, however it is written. A bare "$" is the dollar of the text; CA$ and AU$ are their own."""
+    """One name a currency, however it is written; a bare "$" stays one."""
     mark = re.sub(r"[\d.,' ]", "", surface).lower()
     return _CURRENCIES.get(mark, mark)
 
@@ -245,12 +245,14 @@ def _currency(surface: str) -> str:
 def _differences(text: str) -> list[Fact]:
     from price_parser import Price
 
+    surfaces = [match.group().strip() for match in _AMOUNT.finditer(text)]
+    # "$" is the dollar of the text: the US one, unless the text has another.
+    alone = not {"cad", "aud"} & {_currency(surface) for surface in surfaces}
     amounts: dict[tuple[str, Decimal], str] = {}
-    for match in _AMOUNT.finditer(text):
-        surface = match.group().strip()
-        price = Price.fromstring(surface)
+    for surface in surfaces:
+        unit, price = _currency(surface), Price.fromstring(surface)
         if price.amount is not None:
-            amounts.setdefault((_currency(surface), price.amount), surface)
+            amounts.setdefault(("usd" if unit == "$" and alone else unit, price.amount), surface)
     items = list(amounts.items())[:MAX_AMOUNTS]
     facts: list[Fact] = []
     for ((unit_a, a), text_a), ((unit_b, b), text_b) in combinations(items, 2):

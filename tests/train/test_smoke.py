@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,10 +14,16 @@ import torch
 from safetensors.torch import save_file
 
 from clover_decide import Decider, load_pack
+from clover_decide.facts import derive_facts
+from clover_decide.material import read_material
+from clover_decide.prompt import Prompter
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.tokenizer import Tokenizer
-from clover_train.rows import IGNORE, RowBuilder, collate
-from clover_train.stream import WORLDS, batches, cases
+from clover_train.evidence import evidence_spans
+from clover_train.groups import Split, compose
+from clover_train.packing import IGNORE, collate
+from clover_train.rows import RowBuilder
+from clover_train.stream import WORLDS, batches, cases, worlds
 from tests.conftest import MASK, PAD
 
 
@@ -45,11 +52,11 @@ def test_train_resume_export_answer(base: Path, tmp_path: Path) -> None:
     log = train(base, tmp_path / "whole", 12)
     assert [entry["step"] for entry in log] == list(range(1, 13))
     assert log[-1]["loss_full"] < log[0]["loss_full"]
-    # Stopped after 8 steps of the same 12-step schedule and resumed, the run sees the same batches.
+    # Stopped after 8 steps and resumed, the run goes on with the batches it would have seen.
     train(base, tmp_path / "cut", 8)
     resumed = train(base, tmp_path / "cut", 12, "--resume")
-    assert [e["step"] for e in resumed] == [*range(1, 9), *range(9, 13)]
-    assert [e["groups"] for e in resumed] == [e["groups"] for e in log]
+    for key in ("step", "groups", "tokens"):
+        assert [e[key] for e in resumed] == [e[key] for e in log]
     export = [sys.executable, "-m", "clover_train.export", str(tmp_path / "whole"), str(base), str(tmp_path / "model")]
     subprocess.run(export, check=True, timeout=120)
     decision = Decider(tmp_path / "model").decide(load_pack("contract").example, load_pack("contract").questions)
@@ -113,3 +120,50 @@ def test_cases_of_a_row_share_their_rules_and_read_as_whole_prompts(tokenizer: T
     for branch in row.branches:
         text = tokenizer.decode([*row.material, *branch.questions])
         assert text.count("Material:") == text.count("Questions:") == text.count("<|im_start|>user") == 1
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("family", list(WORLDS))
+def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokenizer, family: str, number: int) -> None:
+    rng = random.Random(6)
+    kinds: set[str] = set()
+    for seed in range(8):
+        group = cases(family, "train", f"looks-{seed}", number)
+        row = RowBuilder(tokenizer, tokenizer.special(PAD), rng).build(group)
+        batch = collate([row], 3, tokenizer.special(MASK), rng)
+        clauses = " ".join(text for case in group for text in case.clauses.values())
+        ends = [len(row.material), *(part.mask.shape[2] for part in batch.parts[1:])]
+        for look in batch.looks:
+            branch, start = row.branches[look.part - 1], sum(ends[: look.part])
+            seen = [*row.material, *batch.ids[0, start : start + ends[look.part]].tolist()]
+            assert batch.parts[look.part].mask[0, 0, look.row, slice(*look.span)].all(), "a look at what cannot be seen"
+            text = tokenizer.decode(seen[slice(*look.span)])
+            in_block = look.row >= len(branch.questions)
+            if line := re.fullmatch(r"(\[\d+\]|F\d+) (.+)", text):
+                kinds.add("fact" if text.startswith("F") else "clause")
+                assert text.startswith("F") or line[2] in clauses, text
+            elif in_block and look.step == 0:
+                kinds.add("answer")
+                assert tokenizer.special(MASK) not in seen[slice(*look.span)]
+            else:
+                kinds.add("name or number")
+                assert text.strip() in {case.guide.subject for case in group} or text.isdigit(), text
+            if in_block:
+                at = (look.row - len(branch.questions)) % len(branch.block)
+                assert at + 1 in {slot for slot, _ in branch.slots}
+            else:
+                assert branch.questions[look.row] == tokenizer.encode_cached("\n")[0]
+    assert {"clause", "answer"} <= kinds
+
+
+@pytest.mark.parametrize("split", ["train", "heldout"])
+@pytest.mark.parametrize("family", list(WORLDS))
+def test_every_step_of_evidence_is_found_in_a_complete_material(tokenizer: Tokenizer, family: str, split: Split) -> None:
+    prompter = Prompter(tokenizer)
+    for world in worlds(3, split, 40, family):
+        assert set(world.guide.evidence) == set(world.questions)
+        group = compose(random.Random(1), world, list(world.questions), complete=True, distractors=2)
+        material = read_material(group.material)
+        facts = derive_facts(material.text)
+        spans = evidence_spans(tokenizer, world, prompter.material(material, facts), material, facts)
+        assert {k: len(v) for k, v in spans.items()} == {k: len(v) for k, v in world.guide.evidence.items()}, group.material

@@ -51,8 +51,11 @@ def test_days_between_are_exact_and_compared_with_stated_durations() -> None:
 
 
 def test_counts_of_the_same_thing_are_compared() -> None:
-    assert texts("More than 20 failed logins fire; 23 failed logins were seen.") == ["20 failed logins is less than 23 failed logins"]
+    assert texts("More than 20 failed logins fire; 23 failed logins were seen.") == ["23 failed logins is more than 20 failed logins"]
     assert texts("Engine 9 stands ready. Truck 7 stands ready.") == []
+    assert texts("Counted: 23 failed logins by Ann. 20 failed logins a day are normal.") == [
+        "23 failed logins is more than 20 failed logins"
+    ]
     assert texts("Wait 20 minutes, then 30 minutes.") == []
 
 
@@ -73,6 +76,7 @@ def test_differences_of_amounts(material: str, expected: str) -> None:
 
 def test_amounts_of_different_currencies_are_not_subtracted() -> None:
     assert texts("It costs $100 or €90.") == []
+    assert texts("It costs $100, USD 90 or CAD 80.") == []
 
 
 def test_the_number_of_facts_is_bounded() -> None:

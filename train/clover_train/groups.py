@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,19 @@ from clover_decide.questions import AnyQuestion
 
 Split = Literal["train", "heldout"]
 PHRASES = Path(__file__).resolve().parent.parent / "phrases"
+
+
+@dataclass(frozen=True)
+class Guide:
+    """How the answers follow, for a training signal beyond the answers themselves.
+
+    `evidence[id]`: where to look, step by step: the name of a clause, "name#7" for a number in it, or a piece of a derived
+    fact. `builds[id]`: answers that this one follows from. `subject`: the name a question is about.
+    """
+
+    evidence: Mapping[str, tuple[str, ...]]
+    builds: Mapping[str, tuple[str, ...]]
+    subject: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,7 @@ class World:
     answers: Mapping[str, Any]
     needs: Mapping[str, frozenset[str]]
     rules: frozenset[str]
+    guide: Guide
 
 
 @dataclass(frozen=True)
@@ -91,7 +106,7 @@ class Writer:
         """Distinct names of a kind."""
         return self.rng.sample(self._names[kind], count)
 
-    def date(self, day: Any) -> str:
+    def date(self, day: dt.date) -> str:
         """A date in one of several unambiguous formats."""
         return self.rng.choice(
             [

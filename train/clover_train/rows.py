@@ -9,38 +9,42 @@ jointly, so that one update contrasts what differs between them.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
-
-import torch
 
 from clover_decide.facts import derive_facts
 from clover_decide.material import read_material
 from clover_decide.prompt import Prompter, answer_text, assign_codes, code_letters, question_line, slot_width
 from clover_decide.questions import AnyQuestion, Choice, Integer, Score
-from clover_engine.models.llama import Part
 from clover_engine.tokenizer import Tokenizer
-from clover_train.groups import Group, World, compose
+from clover_train.evidence import Span, evidence_spans, find_tokens
+from clover_train.groups import World, compose
 
-IGNORE = -100
-COPIED = frozenset({"days", "count", "seen", "notice_date", "patients"})
+COPIED = frozenset({"days", "count", "seen", "patients"})
 """Questions whose answer stands in the text: learned early, and then asked less often."""
+VERBATIM = 0.92
+"""Share of choices and scores whose codes are the options' own first tokens, where those allow it."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """Question tokens, the clean answer block after them, and the (start, length) of each slot in the block.
+    """Tokens up to the end of the questions, the clean answer block after them, and the (start, length) of its slots.
 
-    `hints` are (position within `questions`, token): the end of each question's line and the first token of its
-    answer, for the auxiliary loss.
+    For the auxiliary losses, question by question: `hints` are (position within `questions`, token), the end of the
+    question's line and the first token of its answer; `evidence` are token spans of the prompt to look at, step by
+    step; `subjects` is where, within `questions`, the question names whom it is about; `builds` are the slots of the
+    block that its answer follows from.
     """
 
     questions: tuple[int, ...]
     block: tuple[int, ...]
     slots: tuple[tuple[int, int], ...]
     hints: tuple[tuple[int, int], ...]
+    evidence: tuple[tuple[Span, ...], ...]
+    subjects: tuple[Span | None, ...]
+    builds: tuple[tuple[int, ...], ...]
 
     def copies(self, most: int) -> int:
         """Noisy copies worth making: a single slot has only one masking."""
@@ -48,7 +52,10 @@ class Branch:
 
     def after(self, text: Sequence[int]) -> Branch:
         """The same branch with text before its questions."""
-        return replace(self, questions=(*text, *self.questions), hints=tuple((len(text) + at, t) for at, t in self.hints))
+        n = len(text)
+        hints = tuple((n + at, token) for at, token in self.hints)
+        subjects = tuple(span and (n + span[0], n + span[1]) for span in self.subjects)
+        return replace(self, questions=(*text, *self.questions), hints=hints, subjects=subjects)
 
     def length(self, most: int) -> int:
         return len(self.questions) + self.copies(most) * len(self.block)
@@ -56,7 +63,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Row:
-    """Material tokens and the branches over them."""
+    """The tokens that all branches share, and the branches. One branch: the material; several: as far as they agree."""
 
     material: tuple[int, ...]
     branches: tuple[Branch, ...]
@@ -68,8 +75,8 @@ class Row:
 class RowBuilder:
     """Groups to rows, with the shuffles that keep the model from leaning on positions or particular codes."""
 
-    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, *, verbatim: float = 0.92) -> None:
-        self._tokenizer, self._pad, self._rng, self._verbatim = tokenizer, pad_id, rng, verbatim
+    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random) -> None:
+        self._tokenizer, self._pad, self._rng = tokenizer, pad_id, rng
         self._letters = code_letters(tokenizer)
         self._prompter = Prompter(tokenizer)
 
@@ -87,38 +94,46 @@ class RowBuilder:
             order = random.Random(seed)
             group = compose(order, case, keys, complete=complete, distractors=distractors, rules_first=rules_first)
             material = read_material(group.material)
-            prompts.append(tuple(self._prompter.material(material, derive_facts(material.text))))
-            halves = len(keys) > 3 and rng.random() < 0.05
-            branches.append(self._split(group, keys) if halves else self._branch(group, keys))
+            facts = derive_facts(material.text)
+            prompts.append(tuple(self._prompter.material(material, facts)))
+            spans = evidence_spans(self._tokenizer, case, prompts[-1], material, facts)
+            halves = rng.random() < 0.05
+            branches.append(self._split(case, keys, spans) if halves else self._branch(case, keys, spans))
             if not several:
                 prompts.append(prompts[0])
-                branches.append(self._branch(group, [rng.choice(keys)]))
+                branches.append(self._branch(case, [rng.choice(keys)], spans))
         shared = _common(prompts)
         rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
         return Row(prompts[0][:shared], tuple(rest))
 
     def _keys(self, world: World) -> list[str]:
-        """3 to 8 questions in random order, those learned early less often."""
+        """4 questions or more, at most a block of 8, in random order; those learned early less often."""
         rng = self._rng
         keys = [key for key in world.questions if key not in COPIED or rng.random() < 0.35]
         rng.shuffle(keys)
-        return keys[: rng.randint(min(4, len(keys)), min(8, len(keys)))]
+        return keys[: rng.randint(4, min(8, len(keys)))]
 
-    def _split(self, group: Group, keys: Sequence[str]) -> Branch:
+    def _split(self, world: World, keys: Sequence[str], spans: Mapping[str, tuple[Span, ...]]) -> Branch:
         """Two blocks in turn: the later one reads the committed earlier one, as request groups do."""
         half = len(keys) // 2
-        first, second = self._branch(group, keys[:half]), self._branch(group, keys[half:])
+        first, second = self._branch(world, keys[:half], spans), self._branch(world, keys[half:], spans)
         before = (*first.questions, *first.block, *self._prompter.next_turn)
         later = second.after(before)
-        return replace(later, hints=(*first.hints, *later.hints))
+        # The earlier block is given; its questions are read all the same. Those of the slots come first.
+        return replace(
+            later,
+            hints=(*later.hints, *first.hints),
+            evidence=(*later.evidence, *first.evidence),
+            subjects=(*later.subjects, *first.subjects),
+        )
 
-    def _branch(self, group: Group, keys: Sequence[str]) -> Branch:
+    def _branch(self, world: World, keys: Sequence[str], spans: Mapping[str, tuple[Span, ...]]) -> Branch:
         block: list[int] = []
         slots: list[tuple[int, int]] = []
         lines, firsts = list[str](), list[int]()
         letters = self._shuffled_letters()
         for number, key in enumerate(keys, 1):
-            line, answer, width = self._ask(number, self._vary(group.questions[key]), group.answers[key], letters)
+            line, answer, width = self._ask(number, self._vary(world.questions[key]), world.answers[key], letters)
             lines.append(line)
             firsts.append(answer[0])
             block += self._tokenizer.encode_cached(f"{number}:")
@@ -126,14 +141,28 @@ class RowBuilder:
             block += [*answer, *[self._pad] * (width - len(answer)), *self._tokenizer.encode_cached("\n")]
         questions = self._prompter.questions(lines)
         newline = self._tokenizer.encode_cached("\n")[0]
-        # The first line break follows the heading; then one a question.
-        ends = [at for at, token in enumerate(questions) if token == newline][1:]
-        return Branch(tuple(questions), tuple(block), tuple(slots), tuple(zip(ends, firsts, strict=False)))
+        # The first line break follows the heading; then one a question; the rest belong to the turn's end.
+        breaks = [at for at, token in enumerate(questions) if token == newline][: len(keys) + 1]
+        starts, ends = [at + 1 for at in breaks[:-1]], breaks[1:]
+        return Branch(
+            tuple(questions),
+            tuple(block),
+            tuple(slots),
+            hints=tuple(zip(ends, firsts, strict=True)),
+            evidence=tuple(spans[key] for key in keys),
+            subjects=tuple(self._subject(world, questions, span) for span in zip(starts, ends, strict=True)),
+            builds=tuple(tuple(keys.index(k) for k in world.guide.builds.get(key, ()) if k in keys) for key in keys),
+        )
+
+    def _subject(self, world: World, questions: Sequence[int], line: Span) -> Span | None:
+        if world.guide.subject is None:
+            return None
+        return find_tokens(questions, self._tokenizer.encode_cached(f" {world.guide.subject}"), *line)
 
     def _ask(self, number: int, question: AnyQuestion, value: Any, letters: Sequence[str]) -> tuple[str, tuple[int, ...], int]:
         codes = None
         if isinstance(question, (Choice, Score)):
-            codes = assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < self._verbatim)
+            codes = assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < VERBATIM)
         answer = self._tokenizer.encode_cached(answer_text(question, codes, value))
         return question_line(number, question, codes), answer, slot_width(question)
 
@@ -161,92 +190,3 @@ def _common(prompts: Sequence[Sequence[int]]) -> int:
     """Length of the longest common prefix."""
     columns = zip(*prompts, strict=False)
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Rows packed into one sequence of T positions, without padding.
-
-    ids, positions, targets: (1, T) int64, targets IGNORE except at masked slot tokens. parts: what sees what. full: (1, T)
-    bool, True at targets of fully masked copies. hints: (1, T) int64, IGNORE except at the ends of question lines, where
-    the first token of the answer is the target of the auxiliary loss. groups: number of joint branches.
-    """
-
-    ids: torch.Tensor
-    positions: torch.Tensor
-    parts: tuple[Part, ...]
-    targets: torch.Tensor
-    full: torch.Tensor
-    hints: torch.Tensor
-    groups: int
-
-
-def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Random, previous: Sequence[int]) -> list[int]:
-    """Which block positions a copy masks: copy 0 all slots, odd copies some slots, even ones the complement."""
-    everything = [p for start, length in slots for p in range(start, start + length)]
-    if copy == 0:
-        return everything
-    if copy % 2 == 0:
-        rest = [p for p in everything if p not in set(previous)]
-        if rest:
-            return rest
-    rate = rng.random()
-    if rng.random() < 0.75 or len(everything) == len(slots):
-        chosen = [s for s in slots if rng.random() < rate] or [rng.choice(slots)]
-        return [p for start, length in chosen for p in range(start, start + length)]
-    return [p for p in everything if rng.random() < rate] or [rng.choice(everything)]
-
-
-def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) -> Batch:
-    """Pack rows as [shared | questions, copy 0, copy 1, … | questions, copy 0, …], one after the other."""
-    packed = [_pack(row, copies, mask_id, rng) for row in rows]
-    parts: list[Part] = []
-    for row in rows:
-        shared = len(parts)
-        parts.append(Part(_causal(len(row.material))[None, None]))
-        parts.extend(Part(_sight(branch, len(row.material), copies), shared) for branch in row.branches)
-    ids, positions, targets, full, hints = (torch.cat(column)[None] for column in zip(*packed, strict=True))
-    groups = sum(len(branch.slots) > 1 for row in rows for branch in row.branches)
-    return Batch(ids, positions, tuple(parts), targets, full, hints, groups)
-
-
-def _pack(row: Row, copies: int, mask_id: int, rng: random.Random) -> tuple[torch.Tensor, ...]:
-    """ids, positions, targets, full and hints of one row, each (T,)."""
-    prefix = len(row.material)
-    length = prefix + row.tail(copies)
-    ids, positions = torch.zeros(length, dtype=torch.long), torch.zeros(length, dtype=torch.long)
-    targets, full, hints = torch.full((length,), IGNORE), torch.zeros(length, dtype=torch.bool), torch.full((length,), IGNORE)
-    ids[:prefix], positions[:prefix] = torch.tensor(row.material), torch.arange(prefix)
-    at = prefix
-    for branch in row.branches:
-        q, b = len(branch.questions), len(branch.block)
-        ids[at : at + q], positions[at : at + q] = torch.tensor(branch.questions), torch.arange(prefix, prefix + q)
-        for where, token in branch.hints:
-            hints[at + where] = token
-        at += q
-        clean, chosen = torch.tensor(branch.block), list[int]()
-        for k in range(branch.copies(copies)):
-            chosen = masked_positions(branch.slots, k, rng, chosen)
-            where = at + torch.tensor(chosen)
-            ids[at : at + b], positions[at : at + b] = clean, torch.arange(prefix + q, prefix + q + b)
-            ids[where] = mask_id
-            targets[where] = clean[torch.tensor(chosen)]
-            full[where] = k == 0
-            at += b
-    return ids, positions, targets, full, hints
-
-
-def _causal(length: int) -> torch.Tensor:
-    return torch.ones(length, length, dtype=torch.bool).tril()
-
-
-def _sight(branch: Branch, prefix: int, copies: int) -> torch.Tensor:
-    """What each position of a branch may see: the shared text; earlier question tokens, or all of them and its own copy."""
-    q, b, length = len(branch.questions), len(branch.block), branch.length(copies)
-    mask = torch.zeros(1, 1, length, prefix + length, dtype=torch.bool)
-    mask[..., :prefix] = True
-    mask[..., :q, prefix : prefix + q] = _causal(q)
-    mask[..., q:, prefix : prefix + q] = True
-    for start in range(q, length, b):
-        mask[..., start : start + b, prefix + start : prefix + start + b] = True
-    return mask

@@ -1,6 +1,6 @@
 """Train clover-mini: convert the autoregressive base to block diffusion on linked groups. Resumable.
 
-    python -m clover_train.run --base base --out runs/mini --steps 900
+    python -m clover_train.run --base base --out runs/mini
 
 Writes log.jsonl, and checkpoint.pt every `--save-every` steps; the same command with `--resume` continues from it.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,9 +23,15 @@ from safetensors.torch import load_file
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.quant import unpack
 from clover_engine.tokenizer import Tokenizer
-from clover_train.rows import IGNORE, Batch
+from clover_train.packing import IGNORE, STEPS, Batch
 from clover_train.stream import batches
 
+LOOK_HEADS = 3
+"""Attention heads (of the first key/value head) that are taught where to look."""
+LOOK_DEPTHS = (0.5, 0.6, 0.7, 0.74)
+"""Depth of the layer that takes each step (packing.STEPS)."""
+assert len(LOOK_DEPTHS) == STEPS + 1
+HINT_WEIGHT, LOOK_WEIGHT = 0.5, 0.3
 MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"
 
 
@@ -34,10 +41,10 @@ def arguments() -> argparse.Namespace:
         "--base", type=Path, required=True, help="folder with base.safetensors and tokenizer.json, or a model folder to go on from"
     )
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=960)
-    parser.add_argument("--decay", type=int, default=280, help="steps of linear decay at the end")
+    parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--decay", type=int, default=600, help="steps of linear decay at the end")
     parser.add_argument("--warmup", type=int, default=30)
-    parser.add_argument("--lr", type=float, default=3e-4)
+    parser.add_argument("--lr", type=float, default=2e-4)
     parser.add_argument("--layers", type=int, default=30, help="keep only the first layers (smoke runs)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
@@ -57,11 +64,11 @@ def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiff
     model.load_state_dict({k: v for k, v in state.items() if k in model.state_dict()})
     # Words keep their pre-trained embeddings, so that unseen names and options stay readable; only the mask and pad
     # tokens are learned. The mask starts as the blank of a fill-in-the-blank text, which the base already knows.
-    mask, pad, blank = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN), tokenizer.single("____")
+    mask, pad = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN)
     weight = model.embedding.weight
     if fresh:
         with torch.no_grad():
-            weight[mask] = weight[blank]
+            weight[mask] = weight[tokenizer.encode_cached("____")[0]]
     learned = torch.zeros(vocab, 1)
     learned[[mask, pad]] = 1.0
     weight.register_hook(lambda grad: grad * learned.to(grad.device))
@@ -71,12 +78,16 @@ def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiff
 def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torch.Tensor, dict[str, float | None]]:
     """Mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift).
 
-    Half the weight of an auxiliary autoregressive loss is added: the end of a question's line predicts the first
-    token of its answer, as the base model would continue the text. It costs no token, teaches reading directly, and
-    leaves in the prefix what the block then has to look up and combine.
+    Two auxiliary losses are added, which cost no token and are not needed for inference. An
+    autoregressive one: the end of a question's line predicts the first token of its answer, as the base model would
+    continue the text. And a look loss: a few heads attend to the evidence of the answer, one step of it a layer, as
+    strongly supervised memory networks do (arXiv 1410.3916); answers alone say too little about where to look.
+    The report's `right_*` count the first token of a masked stretch.
     """
+    layers = [int(model.config.layers * depth) for depth in LOOK_DEPTHS]
+    watch: dict[int, list[torch.Tensor]] = {layer: [] for layer in layers}
     with torch.autocast(batch.ids.device.type, torch.bfloat16):
-        hidden = model.packed(batch.ids, batch.positions, batch.parts)
+        hidden = model.packed(batch.ids, batch.positions, batch.parts, watch)
         chosen = batch.targets[:, 1:] != IGNORE
         head = model.embedding.weight.t().to(hidden.dtype)
         logits = hidden[:, :-1][chosen] @ head
@@ -96,7 +107,24 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
         "right_partial": _mean(right[~full & first]),
         "right_hint": _mean((hint_logits.argmax(-1) == batch.hints[hinted]).float()),
     }
-    return each.mean() + 0.5 * hint_loss, report
+    look_loss = _look_loss(batch, [watch[layer] for layer in layers])
+    return each.mean() + HINT_WEIGHT * hint_loss + LOOK_WEIGHT * look_loss, report | {"look": round(look_loss.item(), 4)}
+
+
+def _look_loss(batch: Batch, watched: Sequence[Sequence[torch.Tensor]]) -> torch.Tensor:
+    """Mean of -log of the attention that LOOK_HEADS heads put on the evidence. watched: by step, then by part (1,H,own,seen)."""
+    terms: list[torch.Tensor] = []
+    for step, weights in enumerate(watched):
+        for part in range(len(batch.parts)):
+            looks = [look for look in batch.looks if look.part == part and look.step == step]
+            if not looks:
+                continue
+            rows = weights[part][0, :LOOK_HEADS][:, [look.row for look in looks]].float()
+            there = torch.zeros(len(looks), rows.shape[-1], device=rows.device)
+            for i, look in enumerate(looks):
+                there[i, slice(*look.span)] = 1.0
+            terms.append(-(rows * there).sum(-1).add(1e-6).log().flatten())
+    return torch.cat(terms).mean()
 
 
 def _mean(values: torch.Tensor) -> float | None:

@@ -8,7 +8,8 @@ from itertools import count
 
 from clover_engine.tokenizer import Tokenizer
 from clover_train.groups import Split, World, Writer
-from clover_train.rows import Batch, RowBuilder, collate
+from clover_train.packing import Batch, collate
+from clover_train.rows import RowBuilder
 from clover_train.worlds import alert, chain, contract, dispatch
 
 WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
@@ -36,9 +37,9 @@ def cases(family: str, split: Split, seed: str, number: int) -> list[World]:
     ]
 
 
-def worlds(seed: int, split: Split, count: int, family: str) -> list[World]:
-    """`count` worlds of a family, each with a setting of its own."""
-    return [cases(family, split, f"{seed}-{number}", 1)[0] for number in range(count)]
+def worlds(seed: int, split: Split, total: int, family: str) -> list[World]:
+    """`total` worlds of a family, each with a setting of its own."""
+    return [cases(family, split, f"alone-{seed}-{number}", 1)[0] for number in range(total)]
 
 
 def batches(tokenizer: Tokenizer, seed: int, mask_id: int, pad_id: int, start: int = 0) -> Iterator[Batch]:

@@ -105,20 +105,26 @@ class LlamaBlockDiffusion(nn.Module):
             x = layer(x, cos, sin, attend)
         return F.rms_norm(x, (x.shape[-1],), self.norm, self.config.norm_eps)
 
-    def packed(self, ids: torch.Tensor, positions: torch.Tensor, parts: Sequence[Part]) -> torch.Tensor:
+    def packed(
+        self, ids: torch.Tensor, positions: torch.Tensor, parts: Sequence[Part], watch: dict[int, list[torch.Tensor]] | None = None
+    ) -> torch.Tensor:
         """Training pass over a packed sequence. ids, positions: (1,T) int64; the parts cover the T positions in order.
 
-        Attention is taken part by part, which spares each the quadratic cost of those it cannot see.
+        Attention is taken part by part, which spares each the quadratic cost of those it cannot see. The attention
+        weights of the layers that are keys of `watch` are appended to it, (1,H,own,seen) a part.
         """
         biases, lengths = [_bias(part.mask) for part in parts], [part.mask.shape[2] for part in parts]
 
-        def attend(_: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             queries, keys, values = (x.split(lengths, dim=1) for x in (q, k, v))
             outs: list[torch.Tensor] = []
             for own, (part, bias) in enumerate(zip(parts, biases, strict=True)):
                 seen = [own] if part.sees is None else [part.sees, own]
                 k_seen, v_seen = (torch.cat([x[i] for i in seen], dim=1) for x in (keys, values))
-                outs.append(_masked_attention(queries[own], k_seen, v_seen, bias))
+                out, weights = _masked_attention(queries[own], k_seen, v_seen, bias)
+                outs.append(out)
+                if watch is not None and layer in watch:
+                    watch[layer].append(weights)
             return torch.cat(outs, dim=1)
 
         return self(ids, positions, attend)
@@ -128,9 +134,12 @@ def _bias(mask: torch.Tensor) -> torch.Tensor:
     return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
-def _masked_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """q (R,T,H,d), k, v (R,S,G,d), bias (R or 1,1,T,S). Plain matrix products: on a CPU their backward pass is much
-    faster than that of the fused kernel, and training sequences are short."""
+def _masked_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """q (R,T,H,d), k, v (R,S,G,d), bias (R or 1,1,T,S) -> output (R,T,H,d) and weights (R,H,T,S).
+
+    Plain matrix products: on a CPU their backward pass is much faster than that of the fused kernel, and training
+    sequences are short.
+    """
     rows, length, heads, dim = q.shape
     groups, keys = k.shape[2], k.shape[1]
     fan = heads // groups
@@ -138,4 +147,4 @@ def _masked_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: t
     scores = (grouped * dim**-0.5) @ k.permute(0, 2, 3, 1)
     weights = (scores.view(rows, heads, length, keys) + bias.to(scores.dtype)).softmax(-1)
     out = weights.view(rows, groups, fan * length, keys) @ v.transpose(1, 2)
-    return out.view(rows, heads, length, dim).transpose(1, 2)
+    return out.view(rows, heads, length, dim).transpose(1, 2), weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, Score
-from clover_train.groups import World, Writer
+from clover_train.groups import Guide, World, Writer
 
 RULES = frozenset({"fire_rule", "list_rule", "severity_rule", "action_rule"})
 _FIRES = frozenset({"observed", "fire_rule"})
@@ -56,7 +56,25 @@ def world(setting: Writer, case: Writer) -> World:
         "critical_asset": critical,
         "seen": seen,
     }
-    return World("alert", "count-list-asset", clauses, distractors, _questions(case, noun), answers, NEEDS, RULES)
+    compared = "observed" if count == threshold else f"{count} {noun.lower()}"
+    guide, questions = _guide(compared, fires, malicious, seen), _questions(case, noun)
+    return World("alert", "count-list-asset", clauses, distractors, questions, answers, NEEDS, RULES, guide)
+
+
+def _guide(compared: str, fires: bool, malicious: bool, seen: dt.date) -> Guide:
+    verdict = (compared, "listed") if fires else ("listed", compared)
+    severity = (compared, "listed", "critical") if malicious else ("critical", *verdict)
+    evidence = {
+        "fires": ("observed", compared),
+        "verdict": verdict,
+        "severity": severity,
+        "action": severity,
+        "count": ("observed",),
+        "critical_asset": ("critical",),
+        "seen": ("observed", seen.isoformat()),
+    }
+    builds = {"verdict": ("fires",), "severity": ("verdict", "critical_asset"), "action": ("severity", "verdict")}
+    return Guide(evidence, builds)
 
 
 def _questions(w: Writer, noun: str) -> dict[str, AnyQuestion]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice
-from clover_train.groups import World, Writer
+from clover_train.groups import Guide, World, Writer
 
 
 def world(setting: Writer, case: Writer) -> World:
     """Who is above whom, in shuffled sentences. Later answers follow from earlier ones by one look-up each."""
     w, rng = setting, case.rng
-    line = w.names("people", w.rng.choice([4, 5, 5, 6, 6]))
+    line = w.names("people", w.rng.choice([5, 5, 6, 6, 7]))
     limit = w.rng.choice([200, 500, 1000, 2000, 5000])
     start = rng.randrange(len(line) - 3)
     asking, above = line[start], line[start + 1 :]
@@ -40,8 +40,22 @@ def world(setting: Writer, case: Writer) -> World:
         "approver": above[1] if over else above[0],
     }
     distractors = [w.say("filler", a=w.rng.choice(line)) for _ in range(2)]
-    questions = _questions(case, asking, tuple(people))
-    return World("chain", f"length={len(line)}", clauses, distractors, questions, answers, needs, reports | {"approval_rule"})
+    guide = _guide(start, f" = {abs(amount - limit)}", over, asking)
+    questions, rules = _questions(case, asking, tuple(people)), reports | {"approval_rule"}
+    return World("chain", f"length={len(line)}", clauses, distractors, questions, answers, needs, rules, guide)
+
+
+def _guide(start: int, difference: str, over: bool, asking: str) -> Guide:
+    first, second, third = (f"reports{start + step}" for step in range(3))
+    evidence = {
+        "manager": (first,),
+        "second": (first, second),
+        "third": (first, second, third),
+        "over": ("approval_rule", difference),
+        "approver": (difference, first, second) if over else (difference, first),
+    }
+    builds = {"second": ("manager",), "third": ("second",), "approver": ("second",) if over else ("manager",)}
+    return Guide(evidence, builds, asking)
 
 
 def _questions(w: Writer, start: str, people: tuple[str, ...]) -> dict[str, AnyQuestion]:

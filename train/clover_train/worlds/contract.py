@@ -6,7 +6,7 @@ import datetime as dt
 import random
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer
-from clover_train.groups import World, Writer
+from clover_train.groups import Guide, World, Writer
 
 RULES = frozenset({"parties", "notice_rule", "deposit_amount", "deposit_rule", "action_rule"})
 _TIMELY = frozenset({"parties", "notice_rule", "notice_given"})
@@ -58,7 +58,23 @@ def world(setting: Writer, case: Writer) -> World:
         "damage": bool(damage),
         "notice_date": notice,
     }
-    return World("contract", "notice-deposit", clauses, distractors, _questions(case), answers, NEEDS, RULES)
+    guide = _guide(given, f" = {deposit - damage}" if damage else "deposit_amount", timely, arrears, notice)
+    return World("contract", "notice-deposit", clauses, distractors, _questions(case), answers, NEEDS, RULES, guide)
+
+
+def _guide(given: int, amount: str, timely: bool, arrears: bool, notice: dt.date) -> Guide:
+    between = f": {given} days"
+    evidence = {
+        "timely": ("notice_rule", between),
+        "deposit": (between, "damage") if timely else ("damage", between),
+        "refund": (between, "damage", amount) if timely else (between, "deposit_rule"),
+        "action": ("arrears",) if arrears else ("arrears", between),
+        "days": (between,),
+        "damage": ("damage",),
+        "notice_date": ("notice_given", notice.isoformat()),
+    }
+    builds = {"timely": ("days",), "deposit": ("timely", "damage"), "refund": ("deposit", "timely")}
+    return Guide(evidence, builds if arrears else builds | {"action": ("timely",)})
 
 
 def _questions(w: Writer) -> dict[str, AnyQuestion]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, Score
-from clover_train.groups import World, Writer
+from clover_train.groups import Guide, World, Writer
 
 LEVELS = ("routine", "urgent", "emergency")
 RULES = frozenset({"priority_rule", "limit_rule", "unit_rule", "hospital_rule", "backup_rule"})
@@ -47,8 +47,22 @@ def world(setting: Writer, case: Writer) -> World:
         "backup": priority >= lowest,
     }
     distractors = [w.say("filler", place=place) for _ in range(2)]
-    questions = _questions(case, tuple(units), (hospital, other))
-    return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, _needs(len(units)), RULES)
+    needs, questions = _needs(len(units)), _questions(case, tuple(units), (hospital, other))
+    guide = _guide(f"unit{chosen}", limits[priority])
+    return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, needs, RULES, guide)
+
+
+def _guide(chosen: str, limit: int) -> Guide:
+    evidence = {
+        "priority": ("priority_rule", "report"),
+        "unit": (chosen,),
+        "eta": (chosen,),
+        "limit": ("report", "limit_rule", f"limit_rule#{limit}"),
+        "patients": ("patients",),
+        "hospital": ("hospital_rule", "hospital"),
+        "backup": ("report", "backup_rule"),
+    }
+    return Guide(evidence, {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",)})
 
 
 def _needs(units: int) -> dict[str, frozenset[str]]:
