@@ -19,9 +19,9 @@ from clover_decide.material import read_material
 from clover_decide.prompt import Prompter
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.tokenizer import Tokenizer
-from clover_train.evidence import evidence_spans
+from clover_train.evidence import finder
 from clover_train.groups import Split, compose
-from clover_train.packing import IGNORE, collate
+from clover_train.packing import IGNORE, LOOKUP, collate
 from clover_train.rows import RowBuilder
 from clover_train.stream import WORLDS, batches, cases, worlds
 from tests.conftest import MASK, PAD
@@ -134,24 +134,26 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
         clauses = " ".join(text for case in group for text in case.clauses.values())
         ends = [len(row.material), *(part.mask.shape[2] for part in batch.parts[1:])]
         for look in batch.looks:
-            branch, start = row.branches[look.part - 1], sum(ends[: look.part])
-            seen = [*row.material, *batch.ids[0, start : start + ends[look.part]].tolist()]
+            branch, start = row.branches[max(0, look.part - 1)], sum(ends[: look.part])
+            own = batch.ids[0, start : start + ends[look.part]].tolist()
+            seen = [*row.material, *own] if look.part else own
             assert batch.parts[look.part].mask[0, 0, look.row, slice(*look.span)].all(), "a look at what cannot be seen"
             text = tokenizer.decode(seen[slice(*look.span)])
-            in_block = look.row >= len(branch.questions)
+            in_block = look.part > 0 and look.row >= len(branch.questions)
             if line := re.fullmatch(r"(\[\d+\]|F\d+) (.+)", text):
                 kinds.add("fact" if text.startswith("F") else "clause")
                 assert text.startswith("F") or line[2] in clauses, text
-            elif in_block and look.step == 0:
+            elif in_block and look.step == 1:
                 kinds.add("answer")
                 assert tokenizer.special(MASK) not in seen[slice(*look.span)]
             else:
-                kinds.add("name or number")
-                assert text.strip() in {case.guide.subject for case in group} or text.isdigit(), text
+                kinds.add("name, number or date")
+                names = {(case.guide.subject or [""])[0] for case in group}
+                assert look.step == LOOKUP or text.strip() in names or text.isdigit(), text
+            at = (look.row - len(branch.questions)) % len(branch.block)
             if in_block:
-                at = (look.row - len(branch.questions)) % len(branch.block)
-                assert at + 1 in {slot for slot, _ in branch.slots}
-            else:
+                assert at + (look.step != LOOKUP) in {slot for slot, _ in branch.slots}
+            elif look.step != LOOKUP:
                 assert branch.questions[look.row] == tokenizer.encode_cached("\n")[0]
     assert {"clause", "answer"} <= kinds
 
@@ -165,5 +167,6 @@ def test_every_step_of_evidence_is_found_in_a_complete_material(tokenizer: Token
         group = compose(random.Random(1), world, list(world.questions), complete=True, distractors=2)
         material = read_material(group.material)
         facts = derive_facts(material.text)
-        spans = evidence_spans(tokenizer, world, prompter.material(material, facts), material, facts)
-        assert {k: len(v) for k, v in spans.items()} == {k: len(v) for k, v in world.guide.evidence.items()}, group.material
+        find = finder(tokenizer, world, prompter.material(material, facts), material, facts)
+        steps = {step for steps in world.guide.evidence.values() for step in steps} | set(world.guide.next_step.values())
+        assert [step for step in steps if not find(step)] == [], group.material

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from clover_decide.facts import Fact
 from clover_decide.material import Material
@@ -12,10 +12,12 @@ from clover_train.groups import World
 Span = tuple[int, int]
 
 
-def evidence_spans(
-    tokenizer: Tokenizer, world: World, prompt: Sequence[int], material: Material, facts: Sequence[Fact]
-) -> dict[str, tuple[Span, ...]]:
-    """The (start, end) of each step of each question's evidence; steps the text left out are skipped."""
+Finder = Callable[[str], Span | None]
+"""A step of a world's guide -> (start, end) in the prompt; None where the text left it out."""
+
+
+def finder(tokenizer: Tokenizer, world: World, prompt: Sequence[int], material: Material, facts: Sequence[Fact]) -> Finder:
+    """Finds the steps of a world's guide in the prompt made of it."""
     newline = tokenizer.encode_cached("\n")[0]
     ends = [at for at, token in enumerate(prompt) if token == newline]
     # After the header: one sentence a line, then a heading and one fact a line.
@@ -28,13 +30,13 @@ def evidence_spans(
             # A clause may be several sentences, and a sentence that ends in "Ltd." runs on into the next clause.
             spans = [span for text, span in zip(sentences, lines, strict=False) if text in clause or clause in text]
         else:
-            spans = [s for f, s in zip(facts, lines[len(sentences) + 1 :], strict=False) if step in f.text][:1]
+            spans = [s for f, s in zip(facts, lines[len(sentences) + 1 :], strict=False) if name in f.text][:1]
         if not spans:
             return None
         whole = spans[0][0], spans[-1][1]
         return find_tokens(prompt, tokenizer.encode_cached(number), *whole) if number else whole
 
-    return {key: tuple(span for step in steps if (span := find(step))) for key, steps in world.guide.evidence.items()}
+    return find
 
 
 def find_tokens(tokens: Sequence[int], wanted: Sequence[int], start: int, end: int) -> Span | None:

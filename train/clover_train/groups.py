@@ -22,13 +22,17 @@ PHRASES = Path(__file__).resolve().parent.parent / "phrases"
 class Guide:
     """How the answers follow, for a training signal beyond the answers themselves.
 
-    `evidence[id]`: where to look, step by step: the name of a clause, "name#7" for a number in it, or a piece of a derived
-    fact. `builds[id]`: answers that this one follows from. `subject`: the name a question is about.
+    A step is where to look: the name of a clause, a piece of a derived fact, or either with "#text" for a text in it.
+    `evidence[id]`: the steps to an answer. `builds[id]`: answers that this one follows from. `next_step[id]`: where an
+    answer, once known, is looked up for those that build on it. `subject`: the name that questions are about, and where
+    it is looked up. `same`: pairs of steps, a mention in a fact and the one in the text that it was derived from.
     """
 
     evidence: Mapping[str, tuple[str, ...]]
     builds: Mapping[str, tuple[str, ...]]
-    subject: str | None = None
+    next_step: Mapping[str, str]
+    subject: tuple[str, str] | None = None
+    same: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,11 @@ class Look:
     span: Span
 
 
-STEPS = 3
-"""Steps at the end of a question's line: its subject and its evidence in turn, the last one repeated. At a slot step 0 looks
-at an answer this one builds on, where that is visible, and one more step, number STEPS, at the last piece of evidence."""
+STEPS, LOOKUP = 3, 4
+"""Steps at the end of a question's line: its evidence in turn, the last one repeated; with a subject, that one twice and then
+the last piece of evidence. Before a slot, step 1 looks at a visible answer this one builds on, and one more step, number
+STEPS, at the last evidence. In step LOOKUP the subject and every visible answer find where they are looked up, and mentions
+in facts find their source."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,11 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
         shared = len(parts)
         parts.append(Part(_causal(len(row.material))[None, None]))
         at = len(row.material)
-        for branch in row.branches:
+        for branch, same in zip(row.branches, row.same, strict=True):
+            for (_, last), source in same:
+                # A fact stands with its case: in the branch, or in the shared part if the row has one case.
+                part = shared if last <= len(row.material) else len(parts)
+                looks.append(Look(part, last - 1 - (0 if part == shared else len(row.material)), LOOKUP, source))
             end = at + branch.length(copies)
             visible = targets[at + len(branch.questions) : end] == IGNORE
             looks.extend(_looks(branch, len(parts), len(row.material), visible))
@@ -121,17 +127,22 @@ def _looks(branch: Branch, part: int, prefix: int, visible: torch.Tensor) -> lis
         return prefix + start, prefix + end
 
     for (row, _), steps, subject in zip(branch.hints, branch.evidence, branch.subjects, strict=True):
-        path = [own(*subject), *steps] if subject else steps
+        path = [own(*subject), own(*subject), *steps[-1:]] if subject else steps
         out += [Look(part, row, step, path[min(step, len(path) - 1)]) for step in range(STEPS) if path]
+        if subject and branch.lookup:
+            out.append(Look(part, subject[1] - 1, LOOKUP, branch.lookup))
     for copy in range(0, len(visible), b):
-        for (start, _), steps, builds in zip(branch.slots, branch.evidence, branch.builds, strict=False):
-            row = q + copy + start - 1
+        shown = [(copy + start, copy + start + length) for start, length in branch.slots]
+        shown = [span if visible[slice(*span)].all() else None for span in shown]
+        for i, (steps, builds, next_step) in enumerate(zip(branch.evidence, branch.builds, branch.next_steps, strict=False)):
+            row = q + copy + branch.slots[i][0]
             if steps:
-                out.append(Look(part, row, STEPS, steps[-1]))
-            spans = [(copy + s, copy + s + n) for s, n in (branch.slots[i] for i in builds)]
-            seen = [span for span in spans if visible[slice(*span)].all()]
-            if seen:
-                out.append(Look(part, row, 0, own(q + seen[0][0], q + seen[0][1])))
+                out.append(Look(part, row - 1, STEPS, steps[-1]))
+            if next_step and shown[i]:
+                out.append(Look(part, row, LOOKUP, next_step))
+            known = [span for span in (shown[j] for j in builds) if span]
+            if known:
+                out.append(Look(part, row - 1, 1, own(q + known[0][0], q + known[0][1])))
     return out
 
 

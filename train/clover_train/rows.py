@@ -9,7 +9,7 @@ jointly, so that one update contrasts what differs between them.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -19,7 +19,7 @@ from clover_decide.material import read_material
 from clover_decide.prompt import Prompter, answer_text, assign_codes, code_letters, question_line, slot_width
 from clover_decide.questions import AnyQuestion, Choice, Integer, Score
 from clover_engine.tokenizer import Tokenizer
-from clover_train.evidence import Span, evidence_spans, find_tokens
+from clover_train.evidence import Finder, Span, find_tokens, finder
 from clover_train.groups import World, compose
 
 COPIED = frozenset({"days", "count", "seen", "patients"})
@@ -34,8 +34,9 @@ class Branch:
 
     For the auxiliary losses, question by question: `hints` are (position within `questions`, token), the end of the
     question's line and the first token of its answer; `evidence` are token spans of the prompt to look at, step by
-    step; `subjects` is where, within `questions`, the question names whom it is about; `builds` are the slots of the
-    block that its answer follows from.
+    step; `subjects` is where, within `questions`, the question names whom it is about, and `lookup` the span of the prompt
+    to find that name in; `builds` are the slots of the block that its answer follows from, and `next_steps` the spans where
+    its answer is looked up for others.
     """
 
     questions: tuple[int, ...]
@@ -44,7 +45,9 @@ class Branch:
     hints: tuple[tuple[int, int], ...]
     evidence: tuple[tuple[Span, ...], ...]
     subjects: tuple[Span | None, ...]
+    lookup: Span | None
     builds: tuple[tuple[int, ...], ...]
+    next_steps: tuple[Span | None, ...]
 
     def copies(self, most: int) -> int:
         """Noisy copies worth making: a single slot has only one masking."""
@@ -63,10 +66,14 @@ class Branch:
 
 @dataclass(frozen=True)
 class Row:
-    """The tokens that all branches share, and the branches. One branch: the material; several: as far as they agree."""
+    """The tokens that all branches share, and the branches. One branch: the material; several: as far as they agree.
+
+    `same` has for each branch pairs of spans of its prompt, a mention in a fact and the one in the text it comes from.
+    """
 
     material: tuple[int, ...]
     branches: tuple[Branch, ...]
+    same: tuple[tuple[tuple[Span, Span], ...], ...]
 
     def tail(self, copies: int) -> int:
         return sum(branch.length(copies) for branch in self.branches)
@@ -88,6 +95,7 @@ class RowBuilder:
         rules_first = several or rng.random() < 0.2
         prompts: list[tuple[int, ...]] = []
         branches: list[Branch] = []
+        same: list[tuple[tuple[Span, Span], ...]] = []
         for case in cases:
             keys = self._keys(case)
             # The same seed shuffles the shared clauses of every case alike.
@@ -96,15 +104,18 @@ class RowBuilder:
             material = read_material(group.material)
             facts = derive_facts(material.text)
             prompts.append(tuple(self._prompter.material(material, facts)))
-            spans = evidence_spans(self._tokenizer, case, prompts[-1], material, facts)
+            find = finder(self._tokenizer, case, prompts[-1], material, facts)
+            pairs = [(find(fact), find(text)) for fact, text in case.guide.same]
+            same.append(tuple((fact, text) for fact, text in pairs if fact and text))
             halves = rng.random() < 0.05
-            branches.append(self._split(case, keys, spans) if halves else self._branch(case, keys, spans))
+            branches.append(self._split(case, keys, find) if halves else self._branch(case, keys, find))
             if not several:
                 prompts.append(prompts[0])
-                branches.append(self._branch(case, [rng.choice(keys)], spans))
+                same.append(())
+                branches.append(self._branch(case, [rng.choice(keys)], find))
         shared = _common(prompts)
         rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
-        return Row(prompts[0][:shared], tuple(rest))
+        return Row(prompts[0][:shared], tuple(rest), tuple(same))
 
     def _keys(self, world: World) -> list[str]:
         """4 questions or more, at most a block of 8, in random order; those learned early less often."""
@@ -113,10 +124,10 @@ class RowBuilder:
         rng.shuffle(keys)
         return keys[: rng.randint(4, min(8, len(keys)))]
 
-    def _split(self, world: World, keys: Sequence[str], spans: Mapping[str, tuple[Span, ...]]) -> Branch:
+    def _split(self, world: World, keys: Sequence[str], find: Finder) -> Branch:
         """Two blocks in turn: the later one reads the committed earlier one, as request groups do."""
         half = len(keys) // 2
-        first, second = self._branch(world, keys[:half], spans), self._branch(world, keys[half:], spans)
+        first, second = self._branch(world, keys[:half], find), self._branch(world, keys[half:], find)
         before = (*first.questions, *first.block, *self._prompter.next_turn)
         later = second.after(before)
         # The earlier block is given; its questions are read all the same. Those of the slots come first.
@@ -127,7 +138,7 @@ class RowBuilder:
             subjects=(*later.subjects, *first.subjects),
         )
 
-    def _branch(self, world: World, keys: Sequence[str], spans: Mapping[str, tuple[Span, ...]]) -> Branch:
+    def _branch(self, world: World, keys: Sequence[str], find: Finder) -> Branch:
         block: list[int] = []
         slots: list[tuple[int, int]] = []
         lines, firsts = list[str](), list[int]()
@@ -144,20 +155,23 @@ class RowBuilder:
         # The first line break follows the heading; then one a question; the rest belong to the turn's end.
         breaks = [at for at, token in enumerate(questions) if token == newline][: len(keys) + 1]
         starts, ends = [at + 1 for at in breaks[:-1]], breaks[1:]
+        guide, subject = world.guide, world.guide.subject
         return Branch(
             tuple(questions),
             tuple(block),
             tuple(slots),
             hints=tuple(zip(ends, firsts, strict=True)),
-            evidence=tuple(spans[key] for key in keys),
+            evidence=tuple(tuple(span for step in guide.evidence[key] if (span := find(step))) for key in keys),
             subjects=tuple(self._subject(world, questions, span) for span in zip(starts, ends, strict=True)),
-            builds=tuple(tuple(keys.index(k) for k in world.guide.builds.get(key, ()) if k in keys) for key in keys),
+            lookup=find(subject[1]) if subject else None,
+            builds=tuple(tuple(keys.index(k) for k in guide.builds.get(key, ()) if k in keys) for key in keys),
+            next_steps=tuple(find(guide.next_step[key]) if key in guide.next_step else None for key in keys),
         )
 
     def _subject(self, world: World, questions: Sequence[int], line: Span) -> Span | None:
         if world.guide.subject is None:
             return None
-        return find_tokens(questions, self._tokenizer.encode_cached(f" {world.guide.subject}"), *line)
+        return find_tokens(questions, self._tokenizer.encode_cached(f" {world.guide.subject[0]}"), *line)
 
     def _ask(self, number: int, question: AnyQuestion, value: Any, letters: Sequence[str]) -> tuple[str, tuple[int, ...], int]:
         codes = None

@@ -23,14 +23,13 @@ from safetensors.torch import load_file
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.quant import unpack
 from clover_engine.tokenizer import Tokenizer
-from clover_train.packing import IGNORE, STEPS, Batch
+from clover_train.packing import IGNORE, LOOKUP, Batch
 from clover_train.stream import batches
 
-LOOK_HEADS = 3
-"""Attention heads (of the first key/value head) that are taught where to look."""
-LOOK_DEPTHS = (0.5, 0.6, 0.7, 0.74)
-"""Depth of the layer that takes each step (packing.STEPS)."""
-assert len(LOOK_DEPTHS) == STEPS + 1
+LOOKS = ((0.5, 0), (0.6, 0), (0.7, 0), (0.74, 0), (0.57, 1))
+"""Depth of the layer, and the key/value head whose query heads are taught, for each step (packing.STEPS, LOOKUP). Those of
+LOOKUP attend to earlier mentions of the same token in the base model already."""
+assert len(LOOKS) == LOOKUP + 1
 HINT_WEIGHT, LOOK_WEIGHT = 0.5, 0.3
 MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"
 
@@ -84,7 +83,7 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
     strongly supervised memory networks do (arXiv 1410.3916); answers alone say too little about where to look.
     The report's `right_*` count the first token of a masked stretch.
     """
-    layers = [int(model.config.layers * depth) for depth in LOOK_DEPTHS]
+    layers = [int(model.config.layers * depth) for depth, _ in LOOKS]
     watch: dict[int, list[torch.Tensor]] = {layer: [] for layer in layers}
     with torch.autocast(batch.ids.device.type, torch.bfloat16):
         hidden = model.packed(batch.ids, batch.positions, batch.parts, watch)
@@ -107,19 +106,21 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
         "right_partial": _mean(right[~full & first]),
         "right_hint": _mean((hint_logits.argmax(-1) == batch.hints[hinted]).float()),
     }
-    look_loss = _look_loss(batch, [watch[layer] for layer in layers])
+    fan = model.config.heads // model.config.kv_heads
+    heads = [slice(group * fan, (group + 1) * fan) for _, group in LOOKS]
+    look_loss = _look_loss(batch, [[w[:, h] for w in watch[layer]] for layer, h in zip(layers, heads, strict=True)])
     return each.mean() + HINT_WEIGHT * hint_loss + LOOK_WEIGHT * look_loss, report | {"look": round(look_loss.item(), 4)}
 
 
 def _look_loss(batch: Batch, watched: Sequence[Sequence[torch.Tensor]]) -> torch.Tensor:
-    """Mean of -log of the attention that LOOK_HEADS heads put on the evidence. watched: by step, then by part (1,H,own,seen)."""
+    """Mean of -log of the attention put on the evidence. watched: by step, then by part (1,heads,own,seen)."""
     terms: list[torch.Tensor] = []
     for step, weights in enumerate(watched):
         for part in range(len(batch.parts)):
             looks = [look for look in batch.looks if look.part == part and look.step == step]
             if not looks:
                 continue
-            rows = weights[part][0, :LOOK_HEADS][:, [look.row for look in looks]].float()
+            rows = weights[part][0][:, [look.row for look in looks]].float()
             there = torch.zeros(len(looks), rows.shape[-1], device=rows.device)
             for i, look in enumerate(looks):
                 there[i, slice(*look.span)] = 1.0

@@ -18,7 +18,7 @@ WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "dispatch": dispatch.world,
     "chain": chain.world,
 }
-CASES = {"contract": 3, "alert": 3, "dispatch": 3, "chain": 4}
+CASES = {"contract": 2, "alert": 3, "dispatch": 3, "chain": 6}
 """Cases that share the setting of a row, in rows that have several."""
 SEVERAL = 0.6
 """Share of rows with several cases; the others have one, its sentences in any order."""

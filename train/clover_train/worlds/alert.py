@@ -56,16 +56,17 @@ def world(setting: Writer, case: Writer) -> World:
         "critical_asset": critical,
         "seen": seen,
     }
-    compared = "observed" if count == threshold else f"{count} {noun.lower()}"
-    guide, questions = _guide(compared, fires, malicious, seen), _questions(case, noun)
+    compared = f"fire_rule#{count}" if count == threshold else f"{count} {noun.lower()}#{count}"
+    guide, questions = _guide(count, compared, fires, malicious, seen), _questions(case, noun)
     return World("alert", "count-list-asset", clauses, distractors, questions, answers, NEEDS, RULES, guide)
 
 
-def _guide(compared: str, fires: bool, malicious: bool, seen: dt.date) -> Guide:
+def _guide(count: int, compared: str, fires: bool, malicious: bool, seen: dt.date) -> Guide:
     verdict = (compared, "listed") if fires else ("listed", compared)
     severity = (compared, "listed", "critical") if malicious else ("critical", *verdict)
     evidence = {
-        "fires": ("observed", compared),
+        # Where the count stands in the comparison, before or after "is more than", is the answer.
+        "fires": (f"observed#{count}", compared),
         "verdict": verdict,
         "severity": severity,
         "action": severity,
@@ -74,7 +75,7 @@ def _guide(compared: str, fires: bool, malicious: bool, seen: dt.date) -> Guide:
         "seen": ("observed", seen.isoformat()),
     }
     builds = {"verdict": ("fires",), "severity": ("verdict", "critical_asset"), "action": ("severity", "verdict")}
-    return Guide(evidence, builds)
+    return Guide(evidence, builds, {}, same=() if compared.startswith("fire_rule") else ((compared, f"observed#{count}"),))
 
 
 def _questions(w: Writer, noun: str) -> dict[str, AnyQuestion]:

@@ -55,7 +55,7 @@ def _guide(start: int, difference: str, over: bool, asking: str) -> Guide:
         "approver": (difference, first, second) if over else (difference, first),
     }
     builds = {"second": ("manager",), "third": ("second",), "approver": ("second",) if over else ("manager",)}
-    return Guide(evidence, builds, asking)
+    return Guide(evidence, builds, {"manager": second, "second": third}, (asking, first))
 
 
 def _questions(w: Writer, start: str, people: tuple[str, ...]) -> dict[str, AnyQuestion]:

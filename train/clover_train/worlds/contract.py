@@ -46,7 +46,8 @@ def world(setting: Writer, case: Writer) -> World:
     distractors = [w.say("filler", item=item, owner=owner, holder=holder) for _ in range(2)]
     earlier = end - dt.timedelta(days=w.rng.randrange(200, 900))
     distractors.append(w.say("other_date", date=w.date(earlier), item=item))
-    clauses["notice_given"] = case.say("notice_given", date=case.date(notice), holder=holder, owner=owner)
+    shown = case.date(notice)
+    clauses["notice_given"] = case.say("notice_given", date=shown, holder=holder, owner=owner)
     clauses["damage"] = case.say("damage", amount=case.money(damage)) if damage else case.say("no_damage")
     clauses["arrears"] = case.say("arrears" if arrears else "no_arrears")
     answers = {
@@ -58,11 +59,11 @@ def world(setting: Writer, case: Writer) -> World:
         "damage": bool(damage),
         "notice_date": notice,
     }
-    guide = _guide(given, f" = {deposit - damage}" if damage else "deposit_amount", timely, arrears, notice)
+    guide = _guide(given, f" = {deposit - damage}" if damage else "deposit_amount", timely, arrears, (notice.isoformat(), shown))
     return World("contract", "notice-deposit", clauses, distractors, _questions(case), answers, NEEDS, RULES, guide)
 
 
-def _guide(given: int, amount: str, timely: bool, arrears: bool, notice: dt.date) -> Guide:
+def _guide(given: int, amount: str, timely: bool, arrears: bool, notice: tuple[str, str]) -> Guide:
     between = f": {given} days"
     evidence = {
         "timely": ("notice_rule", between),
@@ -71,10 +72,11 @@ def _guide(given: int, amount: str, timely: bool, arrears: bool, notice: dt.date
         "action": ("arrears",) if arrears else ("arrears", between),
         "days": (between,),
         "damage": ("damage",),
-        "notice_date": ("notice_given", notice.isoformat()),
+        "notice_date": ("notice_given", notice[0]),
     }
     builds = {"timely": ("days",), "deposit": ("timely", "damage"), "refund": ("deposit", "timely")}
-    return Guide(evidence, builds if arrears else builds | {"action": ("timely",)})
+    same = ((f"{notice[0]}#{notice[1]}", f"notice_given#{notice[1]}"),)
+    return Guide(evidence, builds if arrears else builds | {"action": ("timely",)}, {}, same=same)
 
 
 def _questions(w: Writer) -> dict[str, AnyQuestion]:

@@ -62,7 +62,8 @@ def _guide(chosen: str, limit: int) -> Guide:
         "hospital": ("hospital_rule", "hospital"),
         "backup": ("report", "backup_rule"),
     }
-    return Guide(evidence, {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",)})
+    builds = {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",)}
+    return Guide(evidence, builds, {"unit": chosen, "priority": f"limit_rule#{limit}"})
 
 
 def _needs(units: int) -> dict[str, frozenset[str]]:
