@@ -148,8 +148,9 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
                 assert tokenizer.special(MASK) not in seen[slice(*look.span)]
             else:
                 kinds.add("name, number or date")
-                names = {(case.guide.subject or [""])[0] for case in group}
-                assert look.step == LOOKUP or text.strip() in names or text.isdigit(), text
+                steps = [step for case in group for steps in case.guide.evidence.values() for step in steps]
+                named = {(case.guide.subject or [""])[0] for case in group} | {step.partition("#")[2] for step in steps}
+                assert look.step == LOOKUP or text.strip() in named, text
             at = (look.row - len(branch.questions)) % len(branch.block)
             if in_block:
                 assert at + (look.step != LOOKUP) in {slot for slot, _ in branch.slots}

@@ -25,16 +25,19 @@ def finder(tokenizer: Tokenizer, world: World, prompt: Sequence[int], material: 
     sentences = [material.text[start:end] for start, end in material.sentences]
 
     def find(step: str) -> Span | None:
-        name, _, number = step.partition("#")
+        name, _, text = step.partition("#")
         if clause := world.clauses.get(name):
             # A clause may be several sentences, and a sentence that ends in "Ltd." runs on into the next clause.
-            spans = [span for text, span in zip(sentences, lines, strict=False) if text in clause or clause in text]
+            spans = [span for said, span in zip(sentences, lines, strict=False) if said in clause or clause in said]
         else:
             spans = [s for f, s in zip(facts, lines[len(sentences) + 1 :], strict=False) if name in f.text][:1]
         if not spans:
             return None
         whole = spans[0][0], spans[-1][1]
-        return find_tokens(prompt, tokenizer.encode_cached(number), *whole) if number else whole
+        if not text:
+            return whole
+        # A word's token has the space before it; digits are tokens of their own.
+        return find_tokens(prompt, tokenizer.encode_cached(text if text[0].isdigit() else f" {text}"), *whole)
 
     return find
 

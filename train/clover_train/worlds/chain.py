@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice
 from clover_train.groups import Guide, World, Writer
@@ -40,13 +41,19 @@ def world(setting: Writer, case: Writer) -> World:
         "approver": above[1] if over else above[0],
     }
     distractors = [w.say("filler", a=w.rng.choice(line)) for _ in range(2)]
-    guide = _guide(start, f" = {abs(amount - limit)}", over, asking)
+    steps = [_later(f"reports{i}", clauses[f"reports{i}"], line[i], line[i + 1]) for i in range(start, start + 3)]
+    guide = _guide(steps, f" = {abs(amount - limit)}", over, asking)
     questions, rules = _questions(case, asking, tuple(people)), reports | {"approval_rule"}
     return World("chain", f"length={len(line)}", clauses, distractors, questions, answers, needs, rules, guide)
 
 
-def _guide(start: int, difference: str, over: bool, asking: str) -> Guide:
-    first, second, third = (f"reports{start + step}" for step in range(3))
+def _later(clause: str, text: str, a: str, b: str) -> str:
+    """The name that comes later in a sentence: only there has a causal reading seen both."""
+    return f"{clause}#{a if text.rfind(a) > text.rfind(b) else b}"
+
+
+def _guide(steps: Sequence[str], difference: str, over: bool, asking: str) -> Guide:
+    first, second, third = steps
     evidence = {
         "manager": (first,),
         "second": (first, second),
