@@ -87,7 +87,7 @@ def test_targets_are_exactly_the_masked_slot_tokens(tokenizer: Tokenizer, family
     assert torch.equal(batch.targets != IGNORE, batch.ids == mask)
     assert not (batch.targets == mask).any()
     assert batch.groups == 4 * number
-    # Every joint branch has a fully masked copy, and copies 1 and 2 together mask every slot once.
+    # Every branch has a fully masked copy, and in joint ones copies 1 and 2 together mask every slot at least once.
     slots = [(sum(length for _, length in branch.slots), len(branch.slots)) for row in rows for branch in row.branches]
     assert (batch.targets != IGNORE).sum().item() >= sum(size * (2 if many > 1 else 1) for size, many in slots)
     assert batch.full.sum().item() == sum(size for size, _ in slots)
