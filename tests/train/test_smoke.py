@@ -20,8 +20,8 @@ from clover_decide.prompt import Prompter
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.tokenizer import Tokenizer
 from clover_train.evidence import finder
-from clover_train.groups import Split, compose
-from clover_train.packing import IGNORE, LOOKUP, collate
+from clover_train.groups import SUBJECT, Split, compose
+from clover_train.packing import COPY, IGNORE, LOOKUP, RELATE, collate
 from clover_train.rows import RowBuilder
 from clover_train.stream import WORLDS, batches, cases, worlds
 from tests.conftest import MASK, PAD
@@ -139,21 +139,31 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
             seen = [*row.material, *own] if look.part else own
             assert batch.parts[look.part].mask[0, 0, look.row, slice(*look.span)].all(), "a look at what cannot be seen"
             text = tokenizer.decode(seen[slice(*look.span)])
+            if look.step == COPY:
+                kinds.add("copied")
+                answers = [branch.block[slot : slot + width] for slot, width in branch.slots]
+                at = (look.row - len(branch.questions)) % len(branch.block)
+                owed = [branch.block[at + 1]] if look.row >= len(branch.questions) else [answer[0] for answer in answers]
+                assert seen[look.span[0]] in owed, text
+                continue
             in_block = look.part > 0 and look.row >= len(branch.questions)
-            if line := re.fullmatch(r"(\[\d+\]|F\d+) (.+)", text):
+            if lines := re.findall(r"^(?:\[\d+\]|F\d+) (.+)$", text, re.MULTILINE):
                 kinds.add("fact" if text.startswith("F") else "clause")
-                assert text.startswith("F") or line[2] in clauses, text
-            elif in_block and look.step == 1:
+                assert text.startswith("F") or all(line in clauses for line in lines), text
+            elif look.span[0] >= len(row.material) + len(branch.questions):
                 kinds.add("answer")
+                assert in_block
                 assert tokenizer.special(MASK) not in seen[slice(*look.span)]
             else:
                 kinds.add("name, number or date")
                 steps = [step for case in group for steps in case.guide.evidence.values() for step in steps]
                 named = {(case.guide.subject or [""])[0] for case in group} | {step.partition("#")[2] for step in steps}
-                assert look.step == LOOKUP or text.strip() in named, text
+                assert look.step in (LOOKUP, RELATE) or text.strip() in named, text
             at = (look.row - len(branch.questions)) % len(branch.block)
             if in_block:
                 assert at + (look.step != LOOKUP) in {slot for slot, _ in branch.slots}
+            elif look.step == RELATE:
+                assert look.part == 0 and text.strip() in clauses
             elif look.step != LOOKUP:
                 assert branch.questions[look.row] == tokenizer.encode_cached("\n")[0]
     assert {"clause", "answer"} <= kinds
@@ -169,5 +179,6 @@ def test_every_step_of_evidence_is_found_in_a_complete_material(tokenizer: Token
         material = read_material(group.material)
         facts = derive_facts(material.text)
         find = finder(tokenizer, world, prompter.material(material, facts), material, facts)
-        steps = {step for steps in world.guide.evidence.values() for step in steps} | set(world.guide.next_step.values())
+        steps = {step for steps in world.guide.evidence.values() for step in steps} - {SUBJECT}
+        steps |= set(world.guide.next_step.values())
         assert [step for step in steps if not find(step)] == [], group.material

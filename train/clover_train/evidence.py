@@ -19,6 +19,7 @@ Finder = Callable[[str], Span | None]
 def finder(tokenizer: Tokenizer, world: World, prompt: Sequence[int], material: Material, facts: Sequence[Fact]) -> Finder:
     """Finds the steps of a world's guide in the prompt made of it."""
     newline = tokenizer.encode_cached("\n")[0]
+    digits = frozenset(tokenizer.encode_cached(d)[0] for d in "0123456789")
     ends = [at for at, token in enumerate(prompt) if token == newline]
     # After the header: one sentence a line, then a heading and one fact a line.
     lines = list(zip([end + 1 for end in ends], ends[1:], strict=False))[1:]
@@ -36,16 +37,18 @@ def finder(tokenizer: Tokenizer, world: World, prompt: Sequence[int], material: 
         whole = spans[0][0], spans[-1][1]
         if not text:
             return whole
-        # A word's token has the space before it; digits are tokens of their own.
-        return find_tokens(prompt, tokenizer.encode_cached(text if text[0].isdigit() else f" {text}"), *whole)
+        # A word's token has the space before it, except after a bracket; digits are tokens of their own.
+        forms = [text] if text[0].isdigit() else [f" {text}", text]
+        return next((at for form in forms if (at := find_tokens(prompt, tokenizer.encode_cached(form), *whole, digits))), None)
 
     return find
 
 
-def find_tokens(tokens: Sequence[int], wanted: Sequence[int], start: int, end: int) -> Span | None:
-    """The last occurrence of `wanted` in tokens[start:end]."""
+def find_tokens(tokens: Sequence[int], wanted: Sequence[int], start: int, end: int, digits: frozenset[int] = frozenset()) -> Span | None:
+    """The last occurrence of `wanted` in tokens[start:end] that does not begin or end within a number."""
     n = len(wanted)
     for at in range(end - n, start - 1, -1):
-        if tuple(tokens[at : at + n]) == tuple(wanted):
+        torn = {*tokens[at - 1 : at + 1]} <= digits or {*tokens[at + n - 1 : at + n + 1]} <= digits
+        if tuple(tokens[at : at + n]) == tuple(wanted) and not torn:
             return at, at + n
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,15 +17,25 @@ from clover_decide.questions import AnyQuestion
 Split = Literal["train", "heldout"]
 PHRASES = Path(__file__).resolve().parent.parent / "phrases"
 
+SUBJECT = "subject"
+"""The step of evidence that is the question's own mention of its subject: there the look-up has brought what it found."""
+
+
+def later(clause: str, text: str, *mentions: str) -> str:
+    """A step to the mention that comes last in a clause: only there has a causal reading seen them all."""
+    return f"{clause}#{max(mentions, key=text.rfind)}"
+
 
 @dataclass(frozen=True)
 class Guide:
     """How the answers follow, for a training signal beyond the answers themselves.
 
-    A step is where to look: the name of a clause, a piece of a derived fact, or either with "#text" for a text in it.
+    A step is where to look: the name of a clause, a piece of a derived fact, or either with "#text" for a text in it, or SUBJECT.
     `evidence[id]`: the steps to an answer. `builds[id]`: answers that this one follows from. `next_step[id]`: where an
     answer, once known, is looked up for those that build on it. `subject`: the name that questions are about, and where
     it is looked up. `same`: pairs of steps, a mention in a fact and the one in the text that it was derived from.
+    `relations`: for each sentence that relates two names, the step to the later one and to the one that a look-up wants.
+    `copies[id]`: where an answer that is copied stands.
     """
 
     evidence: Mapping[str, tuple[str, ...]]
@@ -33,6 +43,8 @@ class Guide:
     next_step: Mapping[str, str]
     subject: tuple[str, str] | None = None
     same: tuple[tuple[str, str], ...] = ()
+    relations: tuple[tuple[str, str], ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,22 @@ IGNORE = -100
 
 @dataclass(frozen=True)
 class Look:
-    """Position `row` of part `part` should look at `span` of what that part sees, in the layer that takes `step`."""
+    """Position `row` of part `part` should look at `span` of what that part sees, or at `more`, in the layer that takes `step`."""
 
     part: int
     row: int
     step: int
     span: Span
+    more: tuple[Span, ...] = ()
 
 
-STEPS, LOOKUP = 3, 4
-"""Steps at the end of a question's line: its evidence in turn, the last one repeated; with a subject, that one twice and then
-the last piece of evidence. Before a slot, step 1 looks at a visible answer this one builds on, and one more step, number
-STEPS, at the last evidence. In step LOOKUP the subject and every visible answer find where they are looked up, and mentions
-in facts find their source."""
+STEPS, LOOKUP, COPY, READ, RELATE, BUILD, BUILD_READ, BUILD_COPY = 3, 4, 5, 6, 7, 8, 9, 10
+"""Steps at the end of a question's line: its evidence in turn, the last one repeated, or its subject. Before a slot, step number
+STEPS looks at the last evidence. LOOKUP: the subject and every visible answer find where they are looked up, and mentions in
+facts find their source. COPY: each token of a copied answer, and the end of its question's line, finds what it copies. READ
+takes what a look-up has brought, the end of a line from its subject, a slot from any mention of it. RELATE: the later name of
+a sentence, where look-ups end, finds the name that they want. BUILD: a slot finds a visible answer that it builds on;
+BUILD_READ takes from there what its look-up has brought, BUILD_COPY repeats it."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,11 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
     packed = [_pack(row, copies, mask_id, rng) for row in rows]
     parts: list[Part] = []
     looks: list[Look] = []
-    for row, (_, _, targets, _, _) in zip(rows, packed, strict=True):
+    for row, (_, _, targets, *_) in zip(rows, packed, strict=True):
         shared = len(parts)
         parts.append(Part(_causal(len(row.material))[None, None]))
         at = len(row.material)
+        looks += [Look(shared, last[1] - 1, RELATE, wanted) for last, wanted in row.relations]
         for branch, same in zip(row.branches, row.same, strict=True):
             for (_, last), source in same:
                 # A fact stands with its case: in the branch, or in the shared part if the row has one case.
@@ -120,30 +124,71 @@ def _pack(row: Row, copies: int, mask_id: int, rng: random.Random) -> tuple[torc
 
 def _looks(branch: Branch, part: int, prefix: int, visible: torch.Tensor) -> list[Look]:
     """Where a branch should look. visible: bool over the positions of its copies, False where masked."""
+    b = len(branch.block)
+    copies = [visible[at : at + b] for at in range(0, len(visible), b)]
+    out = _line_looks(branch, part, prefix)
+    for number, shown in enumerate(copies):
+        out += _slot_looks(branch, part, prefix, len(branch.questions) + number * b, shown)
+    return out
+
+
+def _line_looks(branch: Branch, part: int, prefix: int) -> list[Look]:
+    """Looks of the questions' lines."""
     out: list[Look] = []
-    q, b = len(branch.questions), len(branch.block)
-
-    def own(start: int, end: int) -> Span:
-        return prefix + start, prefix + end
-
     for (row, _), steps, subject in zip(branch.hints, branch.evidence, branch.subjects, strict=True):
-        path = [own(*subject), own(*subject), *steps[-1:]] if subject else steps
+        path = steps or ([_shift(subject, prefix)] if subject else [])
         out += [Look(part, row, step, path[min(step, len(path) - 1)]) for step in range(STEPS) if path]
         if subject and branch.lookup:
             out.append(Look(part, subject[1] - 1, LOOKUP, branch.lookup))
-    for copy in range(0, len(visible), b):
-        shown = [(copy + start, copy + start + length) for start, length in branch.slots]
-        shown = [span if visible[slice(*span)].all() else None for span in shown]
-        for i, (steps, builds, next_step) in enumerate(zip(branch.evidence, branch.builds, branch.next_steps, strict=False)):
-            row = q + copy + branch.slots[i][0]
-            if steps:
-                out.append(Look(part, row - 1, STEPS, steps[-1]))
-            if next_step and shown[i]:
-                out.append(Look(part, row, LOOKUP, next_step))
-            known = [span for span in (shown[j] for j in builds) if span]
-            if known:
-                out.append(Look(part, row - 1, 1, own(q + known[0][0], q + known[0][1])))
+    # What belongs to slots: lines of an earlier block, at the end of `hints`, have none.
+    for i, source in enumerate(branch.copied):
+        row, subject = branch.hints[i][0], branch.subjects[i]
+        if source:
+            out.append(Look(part, row, COPY, (source[0], source[0] + 1)))
+        if subject and _looked_up(branch, i):
+            out.append(Look(part, row, READ, _shift(subject, prefix)))
     return out
+
+
+def _slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: torch.Tensor) -> list[Look]:
+    """Looks of one copy of the block, which begins at position `start` of the branch."""
+    out: list[Look] = []
+    slots = [(start + at, start + at + width) for at, width in branch.slots]
+    shown = [
+        _shift(slot, prefix) if visible[at : at + width].all() else None for slot, (at, width) in zip(slots, branch.slots, strict=True)
+    ]
+    mentions = [_shift(subject, prefix) for subject in branch.subjects if subject]
+    for i, (row, end) in enumerate(slots):
+        steps, next_step = branch.evidence[i], branch.next_steps[i]
+        known = next((span for span in (shown[j] for j in branch.builds[i]) if span), None)
+        if known:
+            out.append(Look(part, row - 1, BUILD, known))
+        if steps:
+            out.append(Look(part, row - 1, STEPS, steps[-1]))
+        if branch.lookup and _looked_up(branch, i):
+            out.append(Look(part, row - 1, READ, mentions[0], tuple(mentions[1:])))
+        elif branch.lookup and known:
+            # With evidence of its own an answer repeats the visible one; else it is what that one's look-up has brought.
+            out += [Look(part, row - 1, BUILD_COPY if steps else BUILD_READ, known)] if not steps or _repeats(branch, i) else []
+        if next_step and shown[i]:
+            out.append(Look(part, row, LOOKUP, next_step))
+        if source := branch.copied[i]:
+            out += [Look(part, row - 1 + k, COPY, (source[0] + k, source[0] + k + 1)) for k in range(min(end - row, source[1] - source[0]))]
+    return out
+
+
+def _shift(span: Span, by: int) -> Span:
+    return span[0] + by, span[1] + by
+
+
+def _looked_up(branch: Branch, slot: int) -> bool:
+    """Whether a slot's answer is what its question's subject is looked up for."""
+    return bool(branch.subjects[slot]) and not branch.evidence[slot] and not branch.builds[slot]
+
+
+def _repeats(branch: Branch, slot: int) -> bool:
+    """Whether a slot holds the same token as the first that it builds on."""
+    return branch.block[branch.slots[slot][0]] == branch.block[branch.slots[branch.builds[slot][0]][0]]
 
 
 def _causal(length: int) -> torch.Tensor:

@@ -20,7 +20,7 @@ from clover_decide.prompt import Prompter, answer_text, assign_codes, code_lette
 from clover_decide.questions import AnyQuestion, Choice, Integer, Score
 from clover_engine.tokenizer import Tokenizer
 from clover_train.evidence import Finder, Span, find_tokens, finder
-from clover_train.groups import World, compose
+from clover_train.groups import SUBJECT, World, compose
 
 COPIED = frozenset({"days", "count", "seen", "patients"})
 """Questions whose answer stands in the text: learned early, and then asked less often."""
@@ -37,6 +37,7 @@ class Branch:
     step; `subjects` is where, within `questions`, the question names whom it is about, and `lookup` the span of the prompt
     to find that name in; `builds` are the slots of the block that its answer follows from, and `next_steps` the spans where
     its answer is looked up for others.
+    `copied` is the span of the prompt that an answer is copied from.
     """
 
     questions: tuple[int, ...]
@@ -48,6 +49,7 @@ class Branch:
     lookup: Span | None
     builds: tuple[tuple[int, ...], ...]
     next_steps: tuple[Span | None, ...]
+    copied: tuple[Span | None, ...]
 
     def copies(self, most: int) -> int:
         """Noisy copies worth making: a single slot has only one masking."""
@@ -68,12 +70,14 @@ class Branch:
 class Row:
     """The tokens that all branches share, and the branches. One branch: the material; several: as far as they agree.
 
-    `same` has for each branch pairs of spans of its prompt, a mention in a fact and the one in the text it comes from.
+    `same` has for each branch pairs of spans of its prompt, a mention in a fact and the one in the text it comes from;
+    `relations` has pairs of names in sentences of the material that relate them, the later one and the one looked for.
     """
 
     material: tuple[int, ...]
     branches: tuple[Branch, ...]
     same: tuple[tuple[tuple[Span, Span], ...], ...]
+    relations: tuple[tuple[Span, Span], ...]
 
     def tail(self, copies: int) -> int:
         return sum(branch.length(copies) for branch in self.branches)
@@ -96,6 +100,7 @@ class RowBuilder:
         prompts: list[tuple[int, ...]] = []
         branches: list[Branch] = []
         same: list[tuple[tuple[Span, Span], ...]] = []
+        relations = set[tuple[Span, Span]]()
         for case in cases:
             keys = self._keys(case)
             # The same seed shuffles the shared clauses of every case alike.
@@ -107,6 +112,8 @@ class RowBuilder:
             find = finder(self._tokenizer, case, prompts[-1], material, facts)
             pairs = [(find(fact), find(text)) for fact, text in case.guide.same]
             same.append(tuple((fact, text) for fact, text in pairs if fact and text))
+            found = ((find(last), find(wanted)) for last, wanted in case.guide.relations)
+            relations.update((last, wanted) for last, wanted in found if last and wanted)
             halves = rng.random() < 0.05
             branches.append(self._split(case, keys, find) if halves else self._branch(case, keys, find))
             if not several:
@@ -115,7 +122,7 @@ class RowBuilder:
                 branches.append(self._branch(case, [rng.choice(keys)], find))
         shared = _common(prompts)
         rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
-        return Row(prompts[0][:shared], tuple(rest), tuple(same))
+        return Row(prompts[0][:shared], tuple(rest), tuple(same), tuple(sorted(pair for pair in relations if pair[0][1] <= shared)))
 
     def _keys(self, world: World) -> list[str]:
         """4 questions or more, at most a block of 8, in random order; those learned early less often."""
@@ -141,12 +148,12 @@ class RowBuilder:
     def _branch(self, world: World, keys: Sequence[str], find: Finder) -> Branch:
         block: list[int] = []
         slots: list[tuple[int, int]] = []
-        lines, firsts = list[str](), list[int]()
+        lines, answers = list[str](), list[tuple[int, ...]]()
         letters = self._shuffled_letters()
         for number, key in enumerate(keys, 1):
             line, answer, width = self._ask(number, self._vary(world.questions[key]), world.answers[key], letters)
             lines.append(line)
-            firsts.append(answer[0])
+            answers.append(answer)
             block += self._tokenizer.encode_cached(f"{number}:")
             slots.append((len(block), width))
             block += [*answer, *[self._pad] * (width - len(answer)), *self._tokenizer.encode_cached("\n")]
@@ -160,13 +167,23 @@ class RowBuilder:
             tuple(questions),
             tuple(block),
             tuple(slots),
-            hints=tuple(zip(ends, firsts, strict=True)),
-            evidence=tuple(tuple(span for step in guide.evidence[key] if (span := find(step))) for key in keys),
+            hints=tuple((end, answer[0]) for end, answer in zip(ends, answers, strict=True)),
+            evidence=tuple(tuple(span for step in guide.evidence[key] if step != SUBJECT and (span := find(step))) for key in keys),
             subjects=tuple(self._subject(world, questions, span) for span in zip(starts, ends, strict=True)),
             lookup=find(subject[1]) if subject else None,
             builds=tuple(tuple(keys.index(k) for k in guide.builds.get(key, ()) if k in keys) for key in keys),
             next_steps=tuple(find(guide.next_step[key]) if key in guide.next_step else None for key in keys),
+            copied=tuple(self._copied(world, key, answer, find) for key, answer in zip(keys, answers, strict=True)),
         )
+
+    def _copied(self, world: World, key: str, answer: Sequence[int], find: Finder) -> Span | None:
+        """None also where a letter stands for the answer."""
+        source, value = world.guide.copies.get(key), world.answers[key]
+        text = str(value) if isinstance(value, int) else f" {value}"
+        if source is None or answer[0] != self._tokenizer.encode_cached(text)[0]:
+            return None
+        span = find(source)
+        return span and (span[0], min(span[1], span[0] + len(answer)))
 
     def _subject(self, world: World, questions: Sequence[int], line: Span) -> Span | None:
         if world.guide.subject is None:

@@ -23,14 +23,16 @@ from safetensors.torch import load_file
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.quant import unpack
 from clover_engine.tokenizer import Tokenizer
-from clover_train.packing import IGNORE, LOOKUP, Batch
+from clover_train.packing import BUILD_COPY, COPY, IGNORE, LOOKUP, READ, RELATE, Batch
 from clover_train.stream import batches
+from clover_train.wiring import wire
 
-LOOKS = ((0.5, 0), (0.6, 0), (0.7, 0), (0.74, 0), (0.57, 1))
-"""Depth of the layer, and the key/value head whose query heads are taught, for each step (packing.STEPS, LOOKUP). Those of
-LOOKUP attend to earlier mentions of the same token in the base model already."""
-assert len(LOOKS) == LOOKUP + 1
-HINT_WEIGHT, LOOK_WEIGHT = 0.5, 0.3
+LOOKS = ((0.5, 0), (0.6, 0), (0.7, 0), (0.74, 0), (0.57, 1), (0.77, 0), (0.67, 0), (0.47, 2), (0.6, 0), (0.67, 0), (0.77, 0))
+"""Depth of the layer, and the key/value head whose query heads are taught, for each step (packing.STEPS and on). In the
+base model those of LOOKUP already attend to earlier mentions of the same token, and those of COPY write the word they look at
+(for 99% of names in a trial, against 0-2% of the heads of the other steps)."""
+assert len(LOOKS) == BUILD_COPY + 1
+HINT_WEIGHT, LOOK_WEIGHT = 0.5, 3.0
 MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"
 
 
@@ -49,6 +51,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save-every", type=int, default=50)
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--wire", action="store_true", help="lend the look-up path its value and output weights first (wiring.py)")
     return parser.parse_args()
 
 
@@ -113,9 +116,11 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
 
 
 def _look_loss(batch: Batch, watched: Sequence[Sequence[torch.Tensor]]) -> torch.Tensor:
-    """Mean of -log of the attention put on the evidence. watched: by step, then by part (1,heads,own,seen)."""
-    terms: list[torch.Tensor] = []
+    """Mean over steps of the mean of -log of the attention put where it belongs. watched: by step, then by part
+    (1,heads,own,seen)."""
+    means: list[torch.Tensor] = []
     for step, weights in enumerate(watched):
+        terms: list[torch.Tensor] = []
         for part in range(len(batch.parts)):
             looks = [look for look in batch.looks if look.part == part and look.step == step]
             if not looks:
@@ -123,9 +128,11 @@ def _look_loss(batch: Batch, watched: Sequence[Sequence[torch.Tensor]]) -> torch
             rows = weights[part][0][:, [look.row for look in looks]].float()
             there = torch.zeros(len(looks), rows.shape[-1], device=rows.device)
             for i, look in enumerate(looks):
-                there[i, slice(*look.span)] = 1.0
+                for span in (look.span, *look.more):
+                    there[i, slice(*span)] = 1.0
             terms.append(-(rows * there).sum(-1).add(1e-6).log().flatten())
-    return torch.cat(terms).mean()
+        means += [torch.cat(terms).mean()] if terms else []
+    return torch.stack(means).mean()
 
 
 def _mean(values: torch.Tensor) -> float | None:
@@ -155,6 +162,9 @@ def main() -> None:
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         first, seen = saved["step"], saved["groups"]
+    if args.wire:
+        relate, lookup, read, copier = ((int(args.layers * LOOKS[s][0]), LOOKS[s][1]) for s in (RELATE, LOOKUP, READ, COPY))
+        wire(model, [_to(b, device) for b in islice(batches(tokenizer, args.seed, mask_id, pad_id), 3)], (relate, lookup, read), copier)
     log = (args.out / "log.jsonl").open("a")
     stream = batches(tokenizer, args.seed, mask_id, pad_id, first)
     for step, batch in enumerate(islice(stream, args.steps - first), first):

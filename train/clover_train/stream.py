@@ -9,7 +9,7 @@ from itertools import count
 from clover_engine.tokenizer import Tokenizer
 from clover_train.groups import Split, World, Writer
 from clover_train.packing import Batch, collate
-from clover_train.rows import RowBuilder
+from clover_train.rows import Row, RowBuilder
 from clover_train.worlds import alert, chain, contract, dispatch
 
 WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
@@ -18,9 +18,9 @@ WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "dispatch": dispatch.world,
     "chain": chain.world,
 }
-CASES = {"contract": 2, "alert": 3, "dispatch": 3, "chain": 6}
-"""Cases that share the setting of a row, in rows that have several."""
-SEVERAL = 0.6
+ROWS = ((("contract", "alert"), 1), (("dispatch",), 2), *[(("chain",), 3)] * 4)
+"""The rows of a batch: families that take turns at it, and how many cases share the setting of a row that has several."""
+SEVERAL = 0.9
 """Share of rows with several cases; the others have one, its sentences in any order."""
 COPIES = 3
 """Noisy copies of a joint block."""
@@ -43,13 +43,16 @@ def worlds(seed: int, split: Split, total: int, family: str) -> list[World]:
 
 
 def batches(tokenizer: Tokenizer, seed: int, mask_id: int, pad_id: int, start: int = 0) -> Iterator[Batch]:
-    """Batches of one row of each family, so that every update sees them all.
+    """Batches of one row for each entry of ROWS.
 
     Batch i is a function of the seed and i alone: a resumed run goes on from `start` at once.
     """
     for index in count(start):
         rng = random.Random(f"rows-{seed}-{index}")
         builder = RowBuilder(tokenizer, pad_id, rng)
-        numbers = {family: most if rng.random() < SEVERAL else 1 for family, most in CASES.items()}
-        rows = [builder.build(cases(family, "train", f"{seed}-{index}", number)) for family, number in numbers.items()]
+        rows: list[Row] = []
+        for number, (families, most) in enumerate(ROWS):
+            family = families[index % len(families)]
+            together = cases(family, "train", f"{seed}-{index}-{number}", most if rng.random() < SEVERAL else 1)
+            rows.append(builder.build(together))
         yield collate(rows, COPIES, mask_id, rng)

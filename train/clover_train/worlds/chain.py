@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice
-from clover_train.groups import Guide, World, Writer
+from clover_train.groups import SUBJECT, Guide, World, Writer, later
 
 
 def world(setting: Writer, case: Writer) -> World:
@@ -41,25 +42,21 @@ def world(setting: Writer, case: Writer) -> World:
         "approver": above[1] if over else above[0],
     }
     distractors = [w.say("filler", a=w.rng.choice(line)) for _ in range(2)]
-    steps = [_later(f"reports{i}", clauses[f"reports{i}"], line[i], line[i + 1]) for i in range(start, start + 3)]
-    guide = _guide(steps, f" = {abs(amount - limit)}", over, asking)
+    steps = [later(f"reports{i}", clauses[f"reports{i}"], a, b) for i, (a, b) in enumerate(itertools.pairwise(line))]
+    relations = tuple((step, f"reports{i}#{b}") for i, (step, b) in enumerate(zip(steps, line[1:], strict=True)))
+    guide = replace(_guide(steps[start : start + 3], f" = {abs(amount - limit)}", over, asking), relations=relations)
     questions, rules = _questions(case, asking, tuple(people)), reports | {"approval_rule"}
     return World("chain", f"length={len(line)}", clauses, distractors, questions, answers, needs, rules, guide)
-
-
-def _later(clause: str, text: str, a: str, b: str) -> str:
-    """The name that comes later in a sentence: only there has a causal reading seen both."""
-    return f"{clause}#{a if text.rfind(a) > text.rfind(b) else b}"
 
 
 def _guide(steps: Sequence[str], difference: str, over: bool, asking: str) -> Guide:
     first, second, third = steps
     evidence = {
-        "manager": (first,),
-        "second": (first, second),
-        "third": (first, second, third),
+        "manager": (SUBJECT,),
+        "second": (SUBJECT,),
+        "third": (SUBJECT,),
         "over": ("approval_rule", difference),
-        "approver": (difference, first, second) if over else (difference, first),
+        "approver": (difference,),
     }
     builds = {"second": ("manager",), "third": ("second",), "approver": ("second",) if over else ("manager",)}
     return Guide(evidence, builds, {"manager": second, "second": third}, (asking, first))

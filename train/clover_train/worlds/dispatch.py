@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, Score
-from clover_train.groups import Guide, World, Writer
+from clover_train.groups import Guide, World, Writer, later
 
 LEVELS = ("routine", "urgent", "emergency")
 RULES = frozenset({"priority_rule", "limit_rule", "unit_rule", "hospital_rule", "backup_rule"})
@@ -48,22 +51,43 @@ def world(setting: Writer, case: Writer) -> World:
     }
     distractors = [w.say("filler", place=place) for _ in range(2)]
     needs, questions = _needs(len(units)), _questions(case, tuple(units), (hospital, other))
-    guide = _guide(f"unit{chosen}", limits[priority])
+    level = _level(clauses["limit_rule"], LEVELS[priority])
+    guide = _guide(
+        f"unit{chosen}#{minutes[chosen]} minutes",
+        f"limit_rule#{limits[priority]}",
+        {
+            "unit": later(f"unit{chosen}", clauses[f"unit{chosen}"], f"{minutes[chosen]} minutes", units[chosen]),
+            "priority": later("limit_rule", clauses["limit_rule"], str(limits[priority]), level),
+        },
+        {
+            "unit": f"unit{chosen}#{units[chosen]}",
+            "eta": f"unit{chosen}#{minutes[chosen]} minutes",
+            "limit": f"limit_rule#{limits[priority]}",
+            "patients": f"patients#{patients}",
+            "hospital": f"hospital_rule#{answers['hospital']}",
+        },
+    )
     return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, needs, RULES, guide)
 
 
-def _guide(chosen: str, limit: int) -> Guide:
+def _level(rule: str, level: str) -> str:
+    """The last word for a level in a rule: "Emergency", "emergencies"."""
+    return re.findall(rf"{level[:-1]}\w+", rule, re.IGNORECASE)[-1]
+
+
+def _guide(eta: str, limit: str, next_step: Mapping[str, str], copies: Mapping[str, str]) -> Guide:
+    chosen = eta.partition("#")[0]
     evidence = {
         "priority": ("priority_rule", "report"),
         "unit": (chosen,),
-        "eta": (chosen,),
-        "limit": ("report", "limit_rule", f"limit_rule#{limit}"),
+        "eta": (chosen, eta),
+        "limit": ("report", "limit_rule", limit),
         "patients": ("patients",),
         "hospital": ("hospital_rule", "hospital"),
         "backup": ("report", "backup_rule"),
     }
     builds = {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",)}
-    return Guide(evidence, builds, {"unit": chosen, "priority": f"limit_rule#{limit}"})
+    return Guide(evidence, builds, next_step, copies=copies)
 
 
 def _needs(units: int) -> dict[str, frozenset[str]]:
