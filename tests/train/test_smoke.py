@@ -19,9 +19,9 @@ from clover_decide.material import read_material
 from clover_decide.prompt import Prompter
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.tokenizer import Tokenizer
-from clover_train.evidence import finder
-from clover_train.groups import SUBJECT, Split, compose
-from clover_train.packing import COPY, IGNORE, LOOKUP, RELATE, collate
+from clover_train.evidence import find_tokens, finder
+from clover_train.groups import SUBJECT, Split, compose, later
+from clover_train.packing import BUILD, BUILD_COPY, BUILD_READ, COPY, IGNORE, LOOKUP, READ, RELATE, collate
 from clover_train.rows import RowBuilder
 from clover_train.stream import WORLDS, batches, cases, worlds
 from tests.conftest import MASK, PAD
@@ -49,7 +49,7 @@ def train(base: Path, out: Path, steps: int, *extra: str) -> list[dict[str, floa
 
 
 def test_train_resume_export_answer(base: Path, tmp_path: Path) -> None:
-    log = train(base, tmp_path / "whole", 12)
+    log = train(base, tmp_path / "whole", 12, "--wire")
     assert [entry["step"] for entry in log] == list(range(1, 13))
     assert log[-1]["loss_full"] < log[0]["loss_full"]
     # Stopped after 8 steps and resumed, the run goes on with the batches it would have seen.
@@ -127,6 +127,7 @@ def test_cases_of_a_row_share_their_rules_and_read_as_whole_prompts(tokenizer: T
 def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokenizer, family: str, number: int) -> None:
     rng = random.Random(6)
     kinds: set[str] = set()
+    steps_seen: set[int] = set()
     for seed in range(8):
         group = cases(family, "train", f"looks-{seed}", number)
         row = RowBuilder(tokenizer, tokenizer.special(PAD), rng).build(group)
@@ -134,6 +135,7 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
         clauses = " ".join(text for case in group for text in case.clauses.values())
         ends = [len(row.material), *(part.mask.shape[2] for part in batch.parts[1:])]
         for look in batch.looks:
+            steps_seen.add(look.step)
             branch, start = row.branches[max(0, look.part - 1)], sum(ends[: look.part])
             own = batch.ids[0, start : start + ends[look.part]].tolist()
             seen = [*row.material, *own] if look.part else own
@@ -167,6 +169,21 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
             elif look.step != LOOKUP:
                 assert branch.questions[look.row] == tokenizer.encode_cached("\n")[0]
     assert {"clause", "answer"} <= kinds
+    wanted = {"chain": {LOOKUP, READ, RELATE, BUILD, BUILD_READ, BUILD_COPY}, "dispatch": {LOOKUP, COPY, BUILD}}
+    assert wanted.get(family, {BUILD}) <= steps_seen
+
+
+def test_a_number_is_not_found_inside_a_longer_one(tokenizer: Tokenizer) -> None:
+    tokens, digits = tokenizer.encode("limits 8, 18 and 80"), frozenset(tokenizer.encode_cached(d)[0] for d in "0123456789")
+    eight = tokenizer.encode_cached("8")
+    span = find_tokens(tokens, eight, 0, len(tokens), digits)
+    assert span is not None and tokenizer.decode(tokens[: span[1]]) == "limits 8"
+    assert find_tokens(tokens, eight, span[1], len(tokens), digits) is None
+
+
+def test_the_later_mention_of_a_sentence_is_the_one_that_has_seen_both() -> None:
+    assert later("c", "Ray manages Paul.", "Ray", "Paul") == "c#Paul"
+    assert later("c", "Paul reports to Ray.", "Ray", "Paul") == "c#Ray"
 
 
 @pytest.mark.parametrize("split", ["train", "heldout"])

@@ -30,7 +30,7 @@ from clover_train.wiring import wire
 LOOKS = ((0.5, 0), (0.6, 0), (0.7, 0), (0.74, 0), (0.57, 1), (0.77, 0), (0.67, 0), (0.47, 2), (0.6, 0), (0.67, 0), (0.77, 0))
 """Depth of the layer, and the key/value head whose query heads are taught, for each step (packing.STEPS and on). In the
 base model those of LOOKUP already attend to earlier mentions of the same token, and those of COPY write the word they look at
-(for 99% of names in a trial, against 0-2% of the heads of the other steps)."""
+(train/README.md, Wiring)."""
 assert len(LOOKS) == BUILD_COPY + 1
 HINT_WEIGHT, LOOK_WEIGHT = 0.5, 3.0
 MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"

@@ -30,9 +30,9 @@ def wire(model: LlamaBlockDiffusion, batches: Sequence[Batch], path: Sequence[Gr
     streams = [_streams(model, batches, layer) for layer, _ in path]
     encode, decode = _value(model, copier).clone(), _output(model, copier).clone()
     norm = _layer(model, copier[0]).attention_norm
-    codes = F.rms_norm(streams[0], streams[0].shape[-1:], norm, model.config.norm_eps) @ encode.t()
     fan = model.config.heads // model.config.kv_heads
     with torch.no_grad():
+        codes = F.rms_norm(streams[0], streams[0].shape[-1:], norm, model.config.norm_eps) @ encode.t()
         read = encode * norm / _layer(model, path[0][0]).attention_norm
         for here, after, stream in zip(path, path[1:], streams[1:], strict=False):
             empty = _empty_directions(stream, model.config.head_dim)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, Score
 from clover_train.groups import Guide, World, Writer, later
@@ -16,9 +17,7 @@ _PRIORITY = frozenset({"report", "priority_rule"})
 def world(setting: Writer, case: Writer) -> World:
     """An incident and three or four units, one of them available. Time builds on the unit; limit and backup on priority."""
     w, rng = setting, case.rng
-    units = w.names("units", w.rng.choice([3, 3, 4]))
-    while len({unit.split()[0] for unit in units}) < len(units):
-        units = w.names("units", len(units))
+    units = _units(w)
     place, hospital, other = w.names("places", 1) + w.names("hospitals", 2)
     limits = sorted(w.rng.sample(range(4, 31), 3), reverse=True)
     lowest = w.rng.choice([1, 2])
@@ -51,32 +50,23 @@ def world(setting: Writer, case: Writer) -> World:
     }
     distractors = [w.say("filler", place=place) for _ in range(2)]
     needs, questions = _needs(len(units)), _questions(case, tuple(units), (hospital, other))
-    level = _level(clauses["limit_rule"], LEVELS[priority])
-    guide = _guide(
-        f"unit{chosen}#{minutes[chosen]} minutes",
-        f"limit_rule#{limits[priority]}",
-        {
-            "unit": later(f"unit{chosen}", clauses[f"unit{chosen}"], f"{minutes[chosen]} minutes", units[chosen]),
-            "priority": later("limit_rule", clauses["limit_rule"], str(limits[priority]), level),
-        },
-        {
-            "unit": f"unit{chosen}#{units[chosen]}",
-            "eta": f"unit{chosen}#{minutes[chosen]} minutes",
-            "limit": f"limit_rule#{limits[priority]}",
-            "patients": f"patients#{patients}",
-            "hospital": f"hospital_rule#{answers['hospital']}",
-        },
-    )
+    guide = _guide(clauses, answers, f"unit{chosen}")
     return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, needs, RULES, guide)
 
 
-def _level(rule: str, level: str) -> str:
-    """The last word for a level in a rule: "Emergency", "emergencies"."""
-    return re.findall(rf"{level[:-1]}\w+", rule, re.IGNORECASE)[-1]
+def _units(w: Writer) -> list[str]:
+    """Three or four units of different kinds."""
+    units = w.names("units", w.rng.choice([3, 3, 4]))
+    while len({unit.split()[0] for unit in units}) < len(units):
+        units = w.names("units", len(units))
+    return units
 
 
-def _guide(eta: str, limit: str, next_step: Mapping[str, str], copies: Mapping[str, str]) -> Guide:
-    chosen = eta.partition("#")[0]
+def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], chosen: str) -> Guide:
+    minutes, rule = f"{answers['eta']} minutes", clauses["limit_rule"]
+    # The last word for the level in the rule: "Emergency", "emergencies".
+    level = re.findall(rf"{LEVELS[answers['priority']][:-1]}\w+", rule, re.IGNORECASE)[-1]
+    eta, limit = f"{chosen}#{minutes}", f"limit_rule#{answers['limit']}"
     evidence = {
         "priority": ("priority_rule", "report"),
         "unit": (chosen,),
@@ -87,6 +77,17 @@ def _guide(eta: str, limit: str, next_step: Mapping[str, str], copies: Mapping[s
         "backup": ("report", "backup_rule"),
     }
     builds = {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",)}
+    next_step = {
+        "unit": later(chosen, clauses[chosen], minutes, answers["unit"]),
+        "priority": later("limit_rule", rule, str(answers["limit"]), level),
+    }
+    copies = {
+        "unit": f"{chosen}#{answers['unit']}",
+        "eta": eta,
+        "limit": limit,
+        "patients": f"patients#{answers['patients']}",
+        "hospital": f"hospital_rule#{answers['hospital']}",
+    }
     return Guide(evidence, builds, next_step, copies=copies)
 
 
