@@ -232,8 +232,8 @@ def _comparisons(text: str) -> list[Fact]:
 def _names(text: str, at: int) -> bool:
     """Whether the number at `at` belongs to a name: "Engine 9 stands ready" counts nothing."""
     before = text[max(0, at - 40) : at].split()[-1:]
-    # A word that ends a sentence names nothing after it.
-    return bool(before) and before[0][0].isupper() and before[0][-1] not in ".!?:;" and before[0].lower() not in _LEADS
+    # A word that ends a sentence or a phrase names nothing after it.
+    return bool(before) and before[0][0].isupper() and before[0][-1] not in ".!?:;," and before[0].lower() not in _LEADS
 
 
 def _currency(surface: str) -> str:

@@ -26,13 +26,14 @@ class Look:
     more: tuple[Span, ...] = ()
 
 
-STEPS, LOOKUP, COPY, READ, RELATE, BUILD, BUILD_READ, BUILD_COPY = 3, 4, 5, 6, 7, 8, 9, 10
+STEPS, LOOKUP, COPY, READ, RELATE, OWN, BUILD_READ, BUILD_COPY = 3, 4, 5, 6, 7, 8, 9, 10
 """Steps at the end of a question's line: its evidence in turn, the last one repeated, or its subject. Before a slot, step number
 STEPS looks at the last evidence. LOOKUP: the subject and every visible answer find where they are looked up, and mentions in
 facts find their source. COPY: each token of a copied answer, and the end of its question's line, finds what it copies. READ
 takes what a look-up has brought, the end of a line from its subject, a slot from any mention of it. RELATE: the later name of
-a sentence, where look-ups end, finds the name that they want. BUILD: a slot finds a visible answer that it builds on;
-BUILD_READ takes from there what its look-up has brought, BUILD_COPY repeats it."""
+a sentence, where look-ups end, finds the name that they want. OWN: a slot and a visible answer find the end of their own
+question's line, so that answers can be told apart by what they answer. Of the visible answer that a slot builds on, BUILD_READ
+takes what its look-up has brought, BUILD_COPY repeats it."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +162,8 @@ def _slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: tor
     for i, (row, end) in enumerate(slots):
         steps, next_step = branch.evidence[i], branch.next_steps[i]
         known = next((span for span in (shown[j] for j in branch.builds[i]) if span), None)
-        if known:
-            out.append(Look(part, row - 1, BUILD, known))
+        line = (prefix + branch.hints[i][0], prefix + branch.hints[i][0] + 1)
+        out += [Look(part, at, OWN, line) for at in ((row - 1, row) if shown[i] else (row - 1,))]
         if steps:
             out.append(Look(part, row - 1, STEPS, steps[-1]))
         if branch.lookup and _looked_up(branch, i):

@@ -27,7 +27,7 @@ from clover_train.packing import BUILD_COPY, COPY, IGNORE, LOOKUP, READ, RELATE,
 from clover_train.stream import batches
 from clover_train.wiring import wire
 
-LOOKS = ((0.5, 0), (0.6, 0), (0.7, 0), (0.74, 0), (0.57, 1), (0.77, 0), (0.67, 0), (0.47, 2), (0.6, 0), (0.67, 0), (0.77, 0))
+LOOKS = ((0.5, 0), (0.6, 0), (0.7, 0), (0.74, 0), (0.57, 1), (0.77, 0), (0.67, 0), (0.47, 2), (0.6, 2), (0.67, 0), (0.77, 0))
 """Depth of the layer, and the key/value head whose query heads are taught, for each step (packing.STEPS and on). In the
 base model those of LOOKUP already attend to earlier mentions of the same token, and those of COPY write the word they look at
 (train/README.md, Wiring)."""

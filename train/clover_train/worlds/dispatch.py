@@ -63,7 +63,10 @@ def _units(w: Writer) -> list[str]:
 
 
 def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], chosen: str) -> Guide:
-    minutes, rule = f"{answers['eta']} minutes", clauses["limit_rule"]
+    rule = clauses["limit_rule"]
+    # The number with the word after it, if there is one: a unit may bear the same number.
+    said = clauses[chosen].replace(answers["unit"], "|")
+    minutes = re.findall(rf"(?<!\d){answers['eta']}(?:[ -]m\w+)?", said)[-1]
     # The last word for the level in the rule: "Emergency", "emergencies".
     level = re.findall(rf"{LEVELS[answers['priority']][:-1]}\w+", rule, re.IGNORECASE)[-1]
     eta, limit = f"{chosen}#{minutes}", f"limit_rule#{answers['limit']}"
