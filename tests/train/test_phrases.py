@@ -1,4 +1,4 @@
-"""Held-out wording is held out: no sentence skeleton, name or question wording is shared with training."""
+"""Wording is held out: no sentence skeleton, name or question wording is shared between two splits."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import string
 
 import pytest
 
-from clover_train.groups import phrases
+from clover_train.groups import Split, phrases
 from clover_train.stream import WORLDS, cases, worlds
+
+PAIRS: list[tuple[Split, Split]] = [("train", "val"), ("train", "heldout"), ("val", "heldout")]
 
 
 def skeleton(template: str) -> str:
@@ -16,33 +18,34 @@ def skeleton(template: str) -> str:
     return re.sub(r"[^a-z ]+", " ", re.sub(r"\{\w+\}", " ", template.lower())).strip()
 
 
+@pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("family", list(WORLDS))
-def test_no_skeleton_is_shared(family: str) -> None:
-    splits = [
-        {" ".join(skeleton(t).split()) for templates in phrases(split, family).values() for t in templates}
-        for split in ("train", "heldout")
-    ]
-    shared = sorted(splits[0] & splits[1])
+def test_no_skeleton_is_shared(family: str, pair: tuple[Split, Split]) -> None:
+    first, second = ({" ".join(skeleton(t).split()) for texts in phrases(split, family).values() for t in texts} for split in pair)
+    shared = sorted(first & second)
     assert not shared, f"in both splits: {shared}"  # and not a word of the rest: training is written without sight of it
 
 
+@pytest.mark.parametrize("pair", PAIRS)
 @pytest.mark.parametrize("kind", list(phrases("heldout", "names")))
-def test_no_name_is_shared(kind: str) -> None:
-    assert not set(phrases("train", "names")[kind]) & set(phrases("heldout", "names")[kind])
+def test_no_name_is_shared(kind: str, pair: tuple[Split, Split]) -> None:
+    first, second = (set(phrases(split, "names")[kind]) for split in pair)
+    assert not first & second
 
 
 @pytest.mark.parametrize("family", list(WORLDS))
-def test_both_splits_word_the_same_clauses_with_the_same_placeholders(family: str) -> None:
+def test_all_splits_word_the_same_clauses_with_the_same_placeholders(family: str) -> None:
     def fields(templates: list[str]) -> set[str]:
         return {name for t in templates for _, name, _, _ in string.Formatter().parse(t) if name}
 
-    train, heldout = phrases("train", family), phrases("heldout", family)
-    assert set(train) == set(heldout)
-    for clause, templates in heldout.items():
-        assert fields(templates) <= fields(train[clause]) or fields(train[clause]) <= fields(templates), clause
+    train = phrases("train", family)
+    for other in (phrases("val", family), phrases("heldout", family)):
+        assert set(train) == set(other)
+        for clause, templates in other.items():
+            assert fields(templates) <= fields(train[clause]) or fields(train[clause]) <= fields(templates), clause
 
 
-@pytest.mark.parametrize("split", ["train", "heldout"])
+@pytest.mark.parametrize("split", ["train", "val", "heldout"])
 @pytest.mark.parametrize("family", list(WORLDS))
 def test_gold_answers_are_legal_values_of_their_questions(split: str, family: str) -> None:
     from jsonschema import Draft202012Validator

@@ -14,7 +14,7 @@ import yaml
 
 from clover_decide.questions import AnyQuestion
 
-Split = Literal["train", "heldout"]
+Split = Literal["train", "val", "heldout"]
 PHRASES = Path(__file__).resolve().parent.parent / "phrases"
 
 SUBJECT = "subject"
@@ -101,7 +101,7 @@ def compose(
 
 @cache
 def phrases(split: Split, family: str) -> Mapping[str, list[str]]:
-    """Clause name -> phrasings of one split. The two splits share no sentence (a test compares their skeletons)."""
+    """Clause name -> phrasings of one split. No two splits share a sentence (a test compares their skeletons)."""
     return yaml.safe_load((PHRASES / split / f"{family}.yaml").read_text())
 
 

@@ -43,7 +43,7 @@ def _json(value: Any) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--split", choices=["train", "heldout"], default="heldout")
+    parser.add_argument("--split", choices=["train", "val", "heldout"], default="heldout")
     parser.add_argument("--count", type=int, default=240, help="groups in all, equally many of each family")
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
