@@ -23,13 +23,14 @@ def finder(tokenizer: Tokenizer, world: World, prompt: Sequence[int], material: 
     ends = [at for at, token in enumerate(prompt) if token == newline]
     # After the header: one sentence a line, then a heading and one fact a line.
     lines = list(zip([end + 1 for end in ends], ends[1:], strict=False))[1:]
-    sentences = [material.text[start:end] for start, end in material.sentences]
+    sentences = list(zip(material.sentences, lines, strict=False))
 
     def find(step: str) -> Span | None:
         name, _, text = step.partition("#")
         if clause := world.clauses.get(name):
             # A clause may be several sentences, and a sentence that ends in "Ltd." runs on into the next clause.
-            spans = [span for said, span in zip(sentences, lines, strict=False) if said in clause or clause in said]
+            begin = material.text.find(clause)
+            spans = [span for (start, end), span in sentences if -1 < begin < end and start < begin + len(clause)]
         else:
             spans = [s for f, s in zip(facts, lines[len(sentences) + 1 :], strict=False) if name in f.text][:1]
         if not spans:
