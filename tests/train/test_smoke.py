@@ -174,7 +174,7 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
             if in_block:
                 assert at + (look.step != LOOKUP) in {slot for slot, _ in branch.slots}
             elif look.step == RELATE:
-                assert look.part == 0 and text.strip() in clauses
+                assert text.strip() in clauses
             elif look.step != LOOKUP:
                 assert branch.questions[look.row] == tokenizer.encode_cached("\n")[0]
     assert {"clause", "own question"} <= kinds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,7 +24,11 @@ SUBJECT = "subject"
 
 def later(clause: str, text: str, *mentions: str) -> str:
     """A step to the mention that comes last in a clause: only there has a causal reading seen them all."""
-    return f"{clause}#{max(mentions, key=text.rfind)}"
+
+    def begin(mention: str) -> int:
+        return max((found.start() for found in re.finditer(rf"(?<!\d){re.escape(mention)}(?!\d)", text)), default=-1)
+
+    return f"{clause}#{max(mentions, key=begin)}"
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Guide:
     `evidence[id]`: the steps to an answer. `builds[id]`: answers that this one follows from. `next_step[id]`: where an
     answer, once known, is looked up for those that build on it. `subject`: the name that questions are about, and where
     it is looked up. `same`: pairs of steps, a mention in a fact and the one in the text that it was derived from.
-    `relations`: for each sentence that relates two names, the step to the later one and to the one that a look-up wants.
+    `relations`: for each sentence that relates two mentions, the step to the later one and to the one that a look-up wants.
     `copies[id]`: where an answer that is copied stands.
     """
 

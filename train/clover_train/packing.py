@@ -30,10 +30,10 @@ STEPS, LOOKUP, COPY, READ, RELATE, OWN, BUILD_READ, BUILD_COPY = 3, 4, 5, 6, 7, 
 """Steps at the end of a question's line: its evidence in turn, the last one repeated, or its subject. Before a slot, step number
 STEPS looks at the last evidence. LOOKUP: the subject and every visible answer find where they are looked up, and mentions in
 facts find their source. COPY: each token of a copied answer, and the end of its question's line, finds what it copies. READ
-takes what a look-up has brought, the end of a line from its subject, a slot from any mention of it. RELATE: the later name of
-a sentence, where look-ups end, finds the name that they want. OWN: a slot and a visible answer find the end of their own
+takes what a look-up has brought, the end of a line from its subject, a slot from any mention of it. RELATE: the later of two
+related mentions, where look-ups end, finds the one that they want. OWN: a slot and a visible answer find the end of their own
 question's line, so that answers can be told apart by what they answer. Of the visible answer that a slot builds on, BUILD_READ
-takes what its look-up has brought, BUILD_COPY repeats it."""
+takes what its look-up has brought or concludes from it, BUILD_COPY repeats it."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
         shared = len(parts)
         parts.append(Part(_causal(len(row.material))[None, None]))
         at = len(row.material)
-        looks += [Look(shared, last[1] - 1, RELATE, wanted) for last, wanted in row.relations]
-        for branch, same in zip(row.branches, row.same, strict=True):
-            for (_, last), source in same:
-                # A fact stands with its case: in the branch, or in the shared part if the row has one case.
+        for branch, same, relations in zip(row.branches, row.same, row.relations, strict=True):
+            pairs = [(LOOKUP, pair) for pair in same] + [(RELATE, (last, (at, at + 1))) for last, (at, _) in relations]
+            for step, ((_, last), source) in pairs:
+                # What a case says stands in its branch, or in the shared part: rules, and everything if the row has one case.
                 part = shared if last <= len(row.material) else len(parts)
-                looks.append(Look(part, last - 1 - (0 if part == shared else len(row.material)), LOOKUP, source))
+                looks.append(Look(part, last - 1 - (0 if part == shared else len(row.material)), step, source))
             end = at + branch.length(copies)
             visible = targets[at + len(branch.questions) : end] == IGNORE
             looks.extend(_looks(branch, len(parts), len(row.material), visible))
@@ -168,9 +168,8 @@ def _slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: tor
             out.append(Look(part, row - 1, STEPS, steps[-1]))
         if branch.lookup and _looked_up(branch, i):
             out.append(Look(part, row - 1, READ, mentions[0], tuple(mentions[1:])))
-        elif branch.lookup and known:
-            # With evidence of its own an answer repeats the visible one; else it is what that one's look-up has brought.
-            out += [Look(part, row - 1, BUILD_COPY if steps else BUILD_READ, known)] if not steps or _repeats(branch, i) else []
+        elif known:
+            out.append(Look(part, row - 1, BUILD_COPY if _repeats(branch, i) else BUILD_READ, known))
         if next_step and shown[i]:
             out.append(Look(part, row, LOOKUP, next_step))
         if source := branch.copied[i]:

@@ -70,14 +70,14 @@ class Branch:
 class Row:
     """The tokens that all branches share, and the branches. One branch: the material; several: as far as they agree.
 
-    `same` has for each branch pairs of spans of its prompt, a mention in a fact and the one in the text it comes from;
-    `relations` has pairs of names in sentences of the material that relate them, the later one and the one looked for.
+    `same` and `relations` have for each branch pairs of spans of its prompt, none twice: a mention in a fact and the one in
+    the text it comes from; the later of two mentions that a sentence relates and the one looked for.
     """
 
     material: tuple[int, ...]
     branches: tuple[Branch, ...]
     same: tuple[tuple[tuple[Span, Span], ...], ...]
-    relations: tuple[tuple[Span, Span], ...]
+    relations: tuple[tuple[tuple[Span, Span], ...], ...]
 
     def tail(self, copies: int) -> int:
         return sum(branch.length(copies) for branch in self.branches)
@@ -99,8 +99,8 @@ class RowBuilder:
         rules_first = several or rng.random() < 0.2
         prompts: list[tuple[int, ...]] = []
         branches: list[Branch] = []
-        same: list[tuple[tuple[Span, Span], ...]] = []
-        relations = set[tuple[Span, Span]]()
+        same: list[list[tuple[Span, Span]]] = []
+        relations: list[list[tuple[Span, Span]]] = []
         for case in cases:
             keys = self._keys(case)
             # The same seed shuffles the shared clauses of every case alike.
@@ -110,19 +110,20 @@ class RowBuilder:
             facts = derive_facts(material.text)
             prompts.append(tuple(self._prompter.material(material, facts)))
             find = finder(self._tokenizer, case, prompts[-1], material, facts)
-            pairs = [(find(fact), find(text)) for fact, text in case.guide.same]
-            same.append(tuple((fact, text) for fact, text in pairs if fact and text))
-            found = ((find(last), find(wanted)) for last, wanted in case.guide.relations)
-            relations.update((last, wanted) for last, wanted in found if last and wanted)
+            same.append(_both(find, case.guide.same))
+            relations.append(_both(find, case.guide.relations))
             halves = rng.random() < 0.05
             branches.append(self._split(case, keys, find) if halves else self._branch(case, keys, find))
             if not several:
                 prompts.append(prompts[0])
-                same.append(())
+                same.append([])
+                relations.append([])
                 branches.append(self._branch(case, [rng.choice(keys)], find))
         shared = _common(prompts)
         rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
-        return Row(prompts[0][:shared], tuple(rest), tuple(same), tuple(sorted(pair for pair in relations if pair[0][1] <= shared)))
+        # What stands in the shared text was found in the first case already.
+        own = [tuple(pair for pair in pairs if not i or pair[0][1] > shared) for i, pairs in enumerate(relations)]
+        return Row(prompts[0][:shared], tuple(rest), tuple(map(tuple, same)), tuple(own))
 
     def _keys(self, world: World) -> list[str]:
         """4 questions or more, at most a block of 8, in random order; those learned early less often."""
@@ -170,9 +171,9 @@ class RowBuilder:
             hints=tuple((end, answer[0]) for end, answer in zip(ends, answers, strict=True)),
             evidence=tuple(tuple(span for step in guide.evidence[key] if step != SUBJECT and (span := find(step))) for key in keys),
             subjects=tuple(self._subject(world, questions, span) for span in zip(starts, ends, strict=True)),
-            lookup=find(subject[1]) if subject else None,
+            lookup=_end(find(subject[1])) if subject else None,
             builds=tuple(tuple(keys.index(k) for k in guide.builds.get(key, ()) if k in keys) for key in keys),
-            next_steps=tuple(find(guide.next_step[key]) if key in guide.next_step else None for key in keys),
+            next_steps=tuple(_end(find(guide.next_step[key])) if key in guide.next_step else None for key in keys),
             copied=tuple(self._copied(world, key, answer, find) for key, answer in zip(keys, answers, strict=True)),
         )
 
@@ -215,6 +216,17 @@ class RowBuilder:
         if isinstance(question, Integer):
             return question.model_copy(update={"maximum": question.maximum * rng.choice([1, 1, 10, 100])})
         return question
+
+
+def _end(span: Span | None) -> Span | None:
+    """The last token, which has seen the whole mention."""
+    return span and (span[1] - 1, span[1])
+
+
+def _both(find: Finder, steps: Sequence[tuple[str, str]]) -> list[tuple[Span, Span]]:
+    """The pairs of steps of which both are found."""
+    pairs = ((find(first), find(second)) for first, second in steps)
+    return [(first, second) for first, second in pairs if first and second]
 
 
 def _common(prompts: Sequence[Sequence[int]]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, Score
@@ -50,7 +50,7 @@ def world(setting: Writer, case: Writer) -> World:
     }
     distractors = [w.say("filler", place=place) for _ in range(2)]
     needs, questions = _needs(len(units)), _questions(case, tuple(units), (hospital, other))
-    guide = _guide(clauses, answers, f"unit{chosen}")
+    guide = _guide(clauses, answers, limits, list(zip(units, minutes, strict=True)))
     return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, needs, RULES, guide)
 
 
@@ -62,14 +62,19 @@ def _units(w: Writer) -> list[str]:
     return units
 
 
-def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], chosen: str) -> Guide:
+def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], limits: Sequence[int], units: Sequence[tuple[str, int]]) -> Guide:
     rule = clauses["limit_rule"]
-    # The number with the word after it, if there is one: a unit may bear the same number.
-    said = clauses[chosen].replace(answers["unit"], "|")
-    minutes = re.findall(rf"(?<!\d){answers['eta']}(?:[ -]m\w+)?", said)[-1]
-    # The last word for the level in the rule: "Emergency", "emergencies".
-    level = re.findall(rf"{LEVELS[answers['priority']][:-1]}\w+", rule, re.IGNORECASE)[-1]
-    eta, limit = f"{chosen}#{minutes}", f"limit_rule#{answers['limit']}"
+    # The last word for each level in the rule: "Emergency", "emergencies".
+    words = [re.findall(rf"{level[:-1]}\w+", rule, re.IGNORECASE)[-1] for level in LEVELS]
+    by_level = [(later("limit_rule", rule, str(n), word), f"limit_rule#{n}") for n, word in zip(limits, words, strict=True)]
+    by_unit = {
+        unit: (later(f"unit{i}", clauses[f"unit{i}"], time, unit), f"unit{i}#{time}")
+        for i, (unit, minutes) in enumerate(units)
+        for time in [_time(clauses[f"unit{i}"], unit, minutes)]
+    }
+    chosen = f"unit{[unit for unit, _ in units].index(answers['unit'])}"
+    next_step = {"unit": by_unit[answers["unit"]][0], "priority": by_level[answers["priority"]][0]}
+    eta, limit = by_unit[answers["unit"]][1], by_level[answers["priority"]][1]
     evidence = {
         "priority": ("priority_rule", "report"),
         "unit": (chosen,),
@@ -80,10 +85,6 @@ def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], chosen: str) 
         "backup": ("report", "backup_rule"),
     }
     builds = {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",)}
-    next_step = {
-        "unit": later(chosen, clauses[chosen], minutes, answers["unit"]),
-        "priority": later("limit_rule", rule, str(answers["limit"]), level),
-    }
     copies = {
         "unit": f"{chosen}#{answers['unit']}",
         "eta": eta,
@@ -91,7 +92,12 @@ def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], chosen: str) 
         "patients": f"patients#{answers['patients']}",
         "hospital": f"hospital_rule#{answers['hospital']}",
     }
-    return Guide(evidence, builds, next_step, copies=copies)
+    return Guide(evidence, builds, next_step, relations=(*by_level, *by_unit.values()), copies=copies)
+
+
+def _time(said: str, unit: str, minutes: int) -> str:
+    """The number of minutes as said, with the word after it if there is one: the unit may bear the same number."""
+    return re.findall(rf"(?<!\d){minutes}(?!\d)(?:[ -]m\w+)?", said.replace(unit, "|"))[-1]
 
 
 def _needs(units: int) -> dict[str, frozenset[str]]:
