@@ -2,7 +2,8 @@
 
 Every masked position starts unknown. A pass of the model gives each slot a token distribution a position; the slot's
 lattice turns it into exact constrained marginals. Positions of the most likely legal string whose marginal exceeds the
-threshold are committed; where a row has none, its single most confident position is. Committed tokens are seen by the
+threshold are committed, in a slot up to the first that does not; where a row has none, the most confident of the slots' first
+open positions is. Committed tokens are seen by the
 next pass, so answers that build on others are read after them. All tokens that one step commits in a slot come from
 one legal string, hence no illegal value can ever be assembled, whatever the model.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -148,17 +151,22 @@ def _advance(adapter: ModelAdapter[Any], row: _Row, hidden: torch.Tensor, thresh
     """Commit what one pass allows."""
     row.steps += 1
     reads = {s: _read_slot(adapter, slot, hidden) for s, slot in enumerate(row.slots) if slot.open}
-    chosen = {s: [i for i in row.slots[s].open if read.marginals[i, read.best[i]] > threshold] for s, (read, _) in reads.items()}
+    # Within a slot from left to right: what a later token should be depends on the value that the earlier ones begin.
+    chosen = {s: list(takewhile(partial(_sure, read, threshold), row.slots[s].open)) for s, (read, _) in reads.items()}
     if not any(chosen.values()):
         # max() keeps the first of equals, so ties break by slot and position: deterministic.
         top = max(
-            ((s, i) for s, (read, _) in reads.items() for i in row.slots[s].open),
+            ((s, row.slots[s].open[0]) for s in reads),
             key=lambda at: reads[at[0]][0].marginals[at[1], reads[at[0]][0].best[at[1]]],
         )
         chosen = {top[0]: [top[1]]}
     for s, positions in chosen.items():
         if positions:
             _commit(row, s, positions, *reads[s], hidden)
+
+
+def _sure(read: exact.LatticeRead, threshold: float, position: int) -> bool:
+    return bool(read.marginals[position, read.best[position]] > threshold)
 
 
 def _read_slot(adapter: ModelAdapter[Any], slot: _Slot, hidden: torch.Tensor) -> tuple[exact.LatticeRead, exact.Floats]:

@@ -146,7 +146,8 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
                 answers = [branch.block[slot : slot + width] for slot, width in branch.slots]
                 at = (look.row - len(branch.questions)) % len(branch.block)
                 owed = [branch.block[at + 1]] if look.row >= len(branch.questions) else [answer[0] for answer in answers]
-                assert seen[look.span[0]] in owed, text
+                ended = owed == [tokenizer.special(PAD)]
+                assert not text.strip().isdigit() if ended else seen[look.span[0]] in owed, text
                 continue
             in_block = look.part > 0 and look.row >= len(branch.questions)
             if look.step == OWN:
@@ -172,7 +173,7 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
                 assert look.step in (LOOKUP, RELATE) or text.strip() in named, text
             at = (look.row - len(branch.questions)) % len(branch.block)
             if in_block:
-                assert at + (look.step != LOOKUP) in {slot for slot, _ in branch.slots}
+                assert any(slot <= at + (look.step != LOOKUP) < slot + width for slot, width in branch.slots)
             elif look.step == RELATE:
                 assert text.strip() in clauses
             elif look.step != LOOKUP:

@@ -160,20 +160,24 @@ def _slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: tor
     ]
     mentions = [_shift(subject, prefix) for subject in branch.subjects if subject]
     for i, (row, end) in enumerate(slots):
-        steps, next_step = branch.evidence[i], branch.next_steps[i]
+        steps, next_step, source = branch.evidence[i], branch.next_steps[i], branch.copied[i]
         known = next((span for span in (shown[j] for j in branch.builds[i]) if span), None)
+        # Every token is predicted at the position before it, and those of a copied number each look again.
+        before = range(row - 1, row - 1 + (min(end - row, source[1] - source[0]) if source else 1))
         line = (prefix + branch.hints[i][0], prefix + branch.hints[i][0] + 1)
-        out += [Look(part, at, OWN, line) for at in ((row - 1, row) if shown[i] else (row - 1,))]
+        out += [Look(part, at, OWN, line) for at in (*before, *([row] if shown[i] and row not in before else []))]
         if steps:
-            out.append(Look(part, row - 1, STEPS, steps[-1]))
+            out += [Look(part, at, STEPS, steps[-1]) for at in before]
         if branch.lookup and _looked_up(branch, i):
             out.append(Look(part, row - 1, READ, mentions[0], tuple(mentions[1:])))
         elif known:
-            out.append(Look(part, row - 1, BUILD_COPY if _repeats(branch, i) else BUILD_READ, known))
+            out += [Look(part, at, BUILD_COPY if _repeats(branch, i) else BUILD_READ, known) for at in before]
         if next_step and shown[i]:
             out.append(Look(part, row, LOOKUP, next_step))
-        if source := branch.copied[i]:
-            out += [Look(part, row - 1 + k, COPY, (source[0] + k, source[0] + k + 1)) for k in range(min(end - row, source[1] - source[0]))]
+        if source:
+            # After the last digit it sees that no other follows.
+            reach = min(end - row, len(before) + 1)
+            out += [Look(part, row - 1 + k, COPY, (source[0] + k, source[0] + k + 1)) for k in range(reach)]
     return out
 
 
