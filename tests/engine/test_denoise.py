@@ -56,6 +56,22 @@ def test_everything_above_the_threshold_is_committed_at_once() -> None:
     assert denoise(sure, sure.empty(), [TWO], threshold=0.98)[0].steps == 2
 
 
+def test_a_slot_is_filled_from_left_to_right() -> None:
+    """How a value begins is settled before how it ends, however sure the model is of its end."""
+    legal = [[A, C], [B, C], [A, X], [B, X]]
+    canvas = Canvas((0, 0, 0), (Slot(1, 2, trie(legal)),))
+
+    def ends_in(block: list[int], position: int) -> dict[int, float]:
+        if position == 1:
+            return logs(a=0.6, b=0.4)
+        # Once the first token is known, so is the second: X goes with A.
+        return {A: logs(x=1.0), B: logs(c=1.0)}.get(block[1], logs(c=0.99, x=0.01)) if position == 2 else {}
+
+    adapter = PlantedAdapter(ends_in)
+    read = denoise(adapter, adapter.empty(), [canvas])[0]
+    assert [(c.step, c.position, c.token) for c in read.commits] == [(1, 0, A), (2, 1, X)]
+
+
 def test_coverage_is_the_raw_mass_on_legal_tokens() -> None:
     elsewhere = {1: {A: math.log(0.1), 9: math.log(0.9)}, 3: logs(x=0.5, y=0.5)}
     adapter = PlantedAdapter(lambda _, p: elsewhere.get(p, {}))
