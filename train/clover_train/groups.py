@@ -26,7 +26,7 @@ def later(clause: str, text: str, *mentions: str) -> str:
     """A step to the mention that comes last in a clause: only there has a causal reading seen them all."""
 
     def begin(mention: str) -> int:
-        return max((found.start() for found in re.finditer(rf"(?<!\d){re.escape(mention)}(?!\d)", text)), default=-1)
+        return max((found.start() for found in re.finditer(rf"(?<!\w){re.escape(mention)}(?!\w)", text)), default=-1)
 
     return f"{clause}#{max(mentions, key=begin)}"
 

@@ -27,13 +27,14 @@ class Look:
 
 
 STEPS, LOOKUP, COPY, READ, RELATE, OWN, BUILD_READ, BUILD_COPY = 3, 4, 5, 6, 7, 8, 9, 10
-"""Steps at the end of a question's line: its evidence in turn, the last one repeated, or its subject. Before a slot, step number
-STEPS looks at the last evidence. LOOKUP: the subject and every visible answer find where they are looked up, and mentions in
-facts find their source. COPY: each token of a copied answer, and the end of its question's line, finds what it copies. READ
-takes what a look-up has brought, the end of a line from its subject, a slot from any mention of it. RELATE: the later of two
-related mentions, where look-ups end, finds the one that they want. OWN: a slot and a visible answer find the end of their own
-question's line, so that answers can be told apart by what they answer. Of the visible answer that a slot builds on, BUILD_READ
-takes what its look-up has brought or concludes from it, BUILD_COPY repeats it."""
+"""Steps at the end of a question's line: its evidence in turn, the last one repeated, or its subject. Before each token of an
+answer, step number STEPS looks at the last evidence. LOOKUP: the subject and every visible answer find where they are looked
+up, and mentions in facts find their source. COPY: each token of a copied answer, and the end of its question's line, finds what
+it copies, and after the last one what follows it. READ takes what a look-up has brought, the end of a line from its subject, a slot
+from any mention of it. RELATE: the later of two related mentions, where look-ups end, finds the first token of the one that they
+want. OWN: a slot and a visible answer find the end of their own question's line, so that answers can be told apart by what they
+answer. Of the visible answer that a slot builds on, BUILD_READ takes what its look-up has brought or concludes from it, BUILD_COPY
+repeats it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
         parts.append(Part(_causal(len(row.material))[None, None]))
         at = len(row.material)
         for branch, same, relations in zip(row.branches, row.same, row.relations, strict=True):
-            pairs = [(LOOKUP, pair) for pair in same] + [(RELATE, (last, (at, at + 1))) for last, (at, _) in relations]
+            pairs = [(LOOKUP, pair) for pair in same] + [(RELATE, (last, (first, first + 1))) for last, (first, _) in relations]
             for step, ((_, last), source) in pairs:
                 # What a case says stands in its branch, or in the shared part: rules, and everything if the row has one case.
                 part = shared if last <= len(row.material) else len(parts)
@@ -146,7 +147,7 @@ def _line_looks(branch: Branch, part: int, prefix: int) -> list[Look]:
         row, subject = branch.hints[i][0], branch.subjects[i]
         if source:
             out.append(Look(part, row, COPY, (source[0], source[0] + 1)))
-        if subject and _looked_up(branch, i):
+        if subject and branch.looked_up[i]:
             out.append(Look(part, row, READ, _shift(subject, prefix)))
     return out
 
@@ -161,17 +162,17 @@ def _slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: tor
     mentions = [_shift(subject, prefix) for subject in branch.subjects if subject]
     for i, (row, end) in enumerate(slots):
         steps, next_step, source = branch.evidence[i], branch.next_steps[i], branch.copied[i]
-        known = next((span for span in (shown[j] for j in branch.builds[i]) if span), None)
+        known = next(((j, repeats) for j, repeats in branch.builds[i] if shown[j]), None)
         # Every token is predicted at the position before it, and those of a copied number each look again.
         before = range(row - 1, row - 1 + (min(end - row, source[1] - source[0]) if source else 1))
         line = (prefix + branch.hints[i][0], prefix + branch.hints[i][0] + 1)
         out += [Look(part, at, OWN, line) for at in (*before, *([row] if shown[i] and row not in before else []))]
         if steps:
             out += [Look(part, at, STEPS, steps[-1]) for at in before]
-        if branch.lookup and _looked_up(branch, i):
+        if mentions and branch.looked_up[i]:
             out.append(Look(part, row - 1, READ, mentions[0], tuple(mentions[1:])))
-        elif known:
-            out += [Look(part, at, BUILD_COPY if _repeats(branch, i) else BUILD_READ, known) for at in before]
+        if known and (step := _build_step(branch, i, *known)) is not None:
+            out += [Look(part, at, step, shown[known[0]] or line) for at in before]
         if next_step and shown[i]:
             out.append(Look(part, row, LOOKUP, next_step))
         if source:
@@ -185,14 +186,10 @@ def _shift(span: Span, by: int) -> Span:
     return span[0] + by, span[1] + by
 
 
-def _looked_up(branch: Branch, slot: int) -> bool:
-    """Whether a slot's answer is what its question's subject is looked up for."""
-    return bool(branch.subjects[slot]) and not branch.evidence[slot] and not branch.builds[slot]
-
-
-def _repeats(branch: Branch, slot: int) -> bool:
-    """Whether a slot holds the same token as the first that it builds on."""
-    return branch.block[branch.slots[slot][0]] == branch.block[branch.slots[branch.builds[slot][0]][0]]
+def _build_step(branch: Branch, slot: int, source: int, repeats: bool) -> int | None:
+    """How a slot takes the answer it builds on; None where it repeats one that another code stands for."""
+    same = branch.block[branch.slots[slot][0]] == branch.block[branch.slots[source][0]]
+    return BUILD_READ if not repeats else BUILD_COPY if same else None
 
 
 def _causal(length: int) -> torch.Tensor:

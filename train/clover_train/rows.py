@@ -34,9 +34,9 @@ class Branch:
 
     For the auxiliary losses, question by question: `hints` are (position within `questions`, token), the end of the
     question's line and the first token of its answer; `evidence` are token spans of the prompt to look at, step by
-    step; `subjects` is where, within `questions`, the question names whom it is about, and `lookup` the span of the prompt
-    to find that name in; `builds` are the slots of the block that its answer follows from, and `next_steps` the spans where
-    its answer is looked up for others.
+    step; `subjects` is where, within `questions`, the question names whom it is about, `lookup` the token of the prompt where that
+    name is looked up, and `looked_up` whether the answer is what is found there; `builds` are the slots of the block that its answer
+    follows from, each with whether it repeats that answer, and `next_steps` the tokens where its answer is looked up for others.
     `copied` is the span of the prompt that an answer is copied from.
     """
 
@@ -47,7 +47,8 @@ class Branch:
     evidence: tuple[tuple[Span, ...], ...]
     subjects: tuple[Span | None, ...]
     lookup: Span | None
-    builds: tuple[tuple[int, ...], ...]
+    looked_up: tuple[bool, ...]
+    builds: tuple[tuple[tuple[int, bool], ...], ...]
     next_steps: tuple[Span | None, ...]
     copied: tuple[Span | None, ...]
 
@@ -122,8 +123,8 @@ class RowBuilder:
         shared = _common(prompts)
         rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
         # What stands in the shared text was found in the first case already.
-        own = [tuple(pair for pair in pairs if not i or pair[0][1] > shared) for i, pairs in enumerate(relations)]
-        return Row(prompts[0][:shared], tuple(rest), tuple(map(tuple, same)), tuple(own))
+        new = [tuple(pair for pair in pairs if not i or pair[0][1] > shared) for i, pairs in enumerate(relations)]
+        return Row(prompts[0][:shared], tuple(rest), tuple(map(tuple, same)), tuple(new))
 
     def _keys(self, world: World) -> list[str]:
         """4 questions or more, at most a block of 8, in random order; those learned early less often."""
@@ -172,7 +173,11 @@ class RowBuilder:
             evidence=tuple(tuple(span for step in guide.evidence[key] if step != SUBJECT and (span := find(step))) for key in keys),
             subjects=tuple(self._subject(world, questions, span) for span in zip(starts, ends, strict=True)),
             lookup=_end(find(subject[1])) if subject else None,
-            builds=tuple(tuple(keys.index(k) for k in guide.builds.get(key, ()) if k in keys) for key in keys),
+            looked_up=tuple(guide.evidence[key] == (SUBJECT,) and key not in guide.builds for key in keys),
+            builds=tuple(
+                tuple((keys.index(k), _same(world.answers[key], world.answers[k])) for k in guide.builds.get(key, ()) if k in keys)
+                for key in keys
+            ),
             next_steps=tuple(_end(find(guide.next_step[key])) if key in guide.next_step else None for key in keys),
             copied=tuple(self._copied(world, key, answer, find) for key, answer in zip(keys, answers, strict=True)),
         )
@@ -216,6 +221,11 @@ class RowBuilder:
         if isinstance(question, Integer):
             return question.model_copy(update={"maximum": question.maximum * rng.choice([1, 1, 10, 100])})
         return question
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Equal values of one type: True is not 1."""
+    return type(first) is type(second) and first == second
 
 
 def _end(span: Span | None) -> Span | None:
