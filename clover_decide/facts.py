@@ -62,66 +62,18 @@ _AMOUNT = re.compile(
 )
 _COUNT = re.compile(r"(?<![\w.,/:#$€£-])(?<!\d )(?P<count>\d{1,6}) (?P<noun>[A-Za-z]{2,20}[ -][A-Za-z]{2,20}s)\b")
 _VERBS = frozenset(
-    [
-        "is",
-        "was",
-        "has",
-        "does",
-        "this",
-        "its",
-        "as",
-        "us",
-        "plus",
-        "less",
-        "always",
-        "stops",
-        "opens",
-        "applies",
-        "runs",
-        "needs",
-        "gets",
-        "goes",
-        "takes",
-        "comes",
-    ]
+    re.findall(
+        r"\w+",
+        "is was has does this its as us plus less always stops opens applies runs needs gets goes takes comes",
+    )
 )
 _LEADS = frozenset(
-    [
-        "over",
-        "above",
-        "exactly",
-        "about",
-        "only",
-        "than",
-        "to",
-        "least",
-        "most",
-        "exceeding",
-        "some",
-        "all",
-        "the",
-        "after",
-        "nearly",
-        "with",
-        "at",
-        "from",
-        "by",
-        "beyond",
-        "past",
-        "under",
-        "below",
-        "between",
-        "until",
-        "since",
-        "during",
-        "if",
-        "once",
-        "when",
-        "every",
-        "any",
-        "each",
-        "just",
-    ]
+    re.findall(
+        r"\w+",
+        "over above exactly about only than to least most exceeding some all the after nearly with at from by beyond "
+        "past under below between until since during if once when every any each just for in on of within around "
+        "before without roughly approximately detected logged counted recorded observed there another",
+    )
 )
 _TIME_UNIT = re.compile(r"(?:second|minute|hour|day|week|month|year|dollar|euro|pound)s$", re.IGNORECASE)
 

@@ -113,7 +113,7 @@ def denoise(
         adapter: the model.
         state: a prefix of as many rows as there are canvases.
         canvases: the blocks to fill.
-        threshold: constrained marginal above which a position is committed, in (0, 1].
+        threshold: constrained marginal above which a position is committed, if all before it in its slot are; in (0, 1].
         one_pass: commit everything after the first pass (each slot its most likely legal string).
         seed: noise of models without a mask token; unused otherwise.
 

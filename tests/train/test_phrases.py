@@ -30,7 +30,8 @@ def test_no_skeleton_is_shared(family: str, pair: tuple[Split, Split]) -> None:
 @pytest.mark.parametrize("kind", list(phrases("heldout", "names")))
 def test_no_name_is_shared(kind: str, pair: tuple[Split, Split]) -> None:
     first, second = (set(phrases(split, "names")[kind]) for split in pair)
-    assert not first & second
+    shared = sorted(first & second)
+    assert not shared, f"in both splits: {shared}"
 
 
 @pytest.mark.parametrize("family", list(WORLDS))
@@ -42,7 +43,8 @@ def test_all_splits_word_the_same_clauses_with_the_same_placeholders(family: str
     for other in (phrases("val", family), phrases("heldout", family)):
         assert set(train) == set(other)
         for clause, templates in other.items():
-            assert fields(templates) <= fields(train[clause]) or fields(train[clause]) <= fields(templates), clause
+            agree = fields(templates) <= fields(train[clause]) or fields(train[clause]) <= fields(templates)
+            assert agree, clause
 
 
 @pytest.mark.parametrize("split", ["train", "val", "heldout"])

@@ -53,6 +53,7 @@ def test_days_between_are_exact_and_compared_with_stated_durations() -> None:
 def test_counts_of_the_same_thing_are_compared() -> None:
     assert texts("More than 20 failed logins fire; 23 failed logins were seen.") == ["23 failed logins is more than 20 failed logins"]
     assert texts("Engine 9 stands ready. Truck 7 stands ready.") == []
+    assert texts("Within 20 port scans all is well. Detected 22 port scans.") == ["22 port scans is more than 20 port scans"]
     assert texts("At 20 port scans a day nothing fires. We saw 22 port scans.") == ["22 port scans is more than 20 port scans"]
     assert texts("More than 50 port scans fire. Host dns-1, user Frank, 53 port scans.") == ["53 port scans is more than 50 port scans"]
     assert texts("Counted: 23 failed logins by Ann. 20 failed logins a day are normal.") == [

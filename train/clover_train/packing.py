@@ -130,7 +130,7 @@ def _looks(branch: Branch, part: int, prefix: int, visible: torch.Tensor) -> lis
     copies = [visible[at : at + b] for at in range(0, len(visible), b)]
     out = _line_looks(branch, part, prefix)
     for number, shown in enumerate(copies):
-        out += _slot_looks(branch, part, prefix, len(branch.questions) + number * b, shown)
+        out += slot_looks(branch, part, prefix, len(branch.questions) + number * b, shown)
     return out
 
 
@@ -152,7 +152,7 @@ def _line_looks(branch: Branch, part: int, prefix: int) -> list[Look]:
     return out
 
 
-def _slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: torch.Tensor) -> list[Look]:
+def slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: torch.Tensor) -> list[Look]:
     """Looks of one copy of the block, which begins at position `start` of the branch."""
     out: list[Look] = []
     slots = [(start + at, start + at + width) for at, width in branch.slots]

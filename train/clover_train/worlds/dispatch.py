@@ -70,7 +70,7 @@ def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], limits: Seque
     by_unit = {
         unit: (later(f"unit{i}", clauses[f"unit{i}"], time, unit), f"unit{i}#{time}")
         for i, (unit, minutes) in enumerate(units)
-        for time in [_time(clauses[f"unit{i}"], unit, minutes)]
+        for time in [time_of(clauses[f"unit{i}"], unit, minutes)]
     }
     chosen = f"unit{[unit for unit, _ in units].index(answers['unit'])}"
     next_step = {"unit": by_unit[answers["unit"]][0], "priority": by_level[answers["priority"]][0]}
@@ -95,7 +95,7 @@ def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], limits: Seque
     return Guide(evidence, builds, next_step, relations=(*by_level, *by_unit.values()), copies=copies)
 
 
-def _time(said: str, unit: str, minutes: int) -> str:
+def time_of(said: str, unit: str, minutes: int) -> str:
     """The number of minutes as said, with the word after it if there is one: the unit may bear the same number."""
     return re.findall(rf"(?<!\d){minutes}(?!\d)(?:[ -]m\w+)?", said.replace(unit, "|"))[-1]
 
