@@ -107,34 +107,48 @@ def completed(output: Path, items: Sequence[BatchRow], run: str) -> set[int]:
     """Row numbers an earlier run finished; failed rows and a line cut off by a kill are removed from the file.
 
     Raises:
-        FormatError: the file belongs to another input, or to other questions or options (`run`).
+        FormatError: the file cannot be read, holds something else than rows of a batch, or belongs to another input, or
+            to other questions or options (`run`). It is left as it is.
     """
     if not output.exists():
         return set()
+    try:
+        lines = output.read_bytes().split(b"\n")
+    except OSError as error:
+        raise FormatError(f"cannot be read ({error.strerror})", path=str(output), accepted="the output of an earlier batch") from None
     by_number = {item.number: item for item in items}
-    kept: list[str] = []
-    done: set[int] = set()
-    for number, raw in enumerate(output.read_bytes().split(b"\n"), 1):
-        try:
-            line = raw.decode("utf-8")
-            row = json.loads(line)
-        except ValueError:
-            continue  # cut off by a kill, perhaps in the middle of a character
-        if isinstance(row, dict) and "error" in row:
-            continue
+    kept: dict[int, str] = {}
+    for number, raw in enumerate(lines, 1):
         where = f"{output}:{number}"
-        item = by_number.get(row["row"]) if isinstance(row, dict) and isinstance(row.get("row"), int) else None
+        row = _finished(raw, where, last=number == len(lines))
+        if row is None:
+            continue
+        item = by_number.get(row["row"])
         if item is None or item.sha != row.get("sha"):
             raise FormatError("holds a row that is not in the input", path=where, accepted="the output of the same input file")
         if row.get("run") != run:
             raise FormatError("was made with other questions or options", path=where, accepted="the same questions and options")
-        if item.number not in done:
-            kept.append(line)
-            done.add(item.number)
+        kept.setdefault(item.number, raw.decode("utf-8"))
     partial = output.with_suffix(output.suffix + ".tmp")
-    partial.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
+    partial.write_text("".join(line + "\n" for line in kept.values()), encoding="utf-8")
     partial.replace(output)
-    return done
+    return set(kept)
+
+
+def _finished(raw: bytes, where: str, *, last: bool) -> dict[str, Any] | None:
+    """A finished row of an output; None for a failed one, an empty line, and a last line that a kill cut off."""
+    start = b'{"row"'
+    if not raw.strip():
+        return None
+    try:
+        row = json.loads(raw.decode("utf-8"))
+    except ValueError:
+        if last and raw[: len(start)] == start[: len(raw)]:
+            return None
+        row = None
+    if not isinstance(row, dict) or not isinstance(row.get("row"), int):
+        raise FormatError("is no row of a batch", path=where, accepted="the output of an earlier batch, or a new file")
+    return None if "error" in row else row
 
 
 def short_hash(text: str) -> str:

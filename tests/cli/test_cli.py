@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from clover_decide.cli.rows import BatchRow, completed
 from clover_decide.packs import load_pack
 
 QUESTIONS = "late: {type: boolean, text: 'Was it late?'}\nwhich: {type: choice, text: 'Which one?', options: [red, blue]}\n"
@@ -182,6 +183,37 @@ def test_resume_keeps_finished_rows_and_redoes_the_rest(tmp_path: Path, question
     source.write_bytes(JSONL[5] + b"\n")
     other = run("batch", str(source), "-q", str(questions), "-o", str(target), "--resume", expect=2)
     assert "not in the input" in other.stderr.decode()
+
+
+@pytest.mark.parametrize("text", ["my own notes\nsecond line, keep\n", "garbage", '{"row": "x"}\n', '[1]\n{"row": 1'])
+def test_resume_leaves_a_file_that_is_no_output_alone(tmp_path: Path, questions: Path, text: str) -> None:
+    source, target = tmp_path / "in.jsonl", tmp_path / "notes.txt"
+    source.write_bytes(JSONL[0] + b"\n")
+    target.write_text(text)
+    done = run("batch", str(source), "-q", str(questions), "-o", str(target), "--resume", expect=2)
+    assert "notes.txt:1: is no row of a batch" in done.stderr.decode()
+    assert target.read_text() == text
+
+
+def test_a_kill_may_cut_the_last_line_anywhere(tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    items = [BatchRow(1, None, "aa"), BatchRow(2, None, "bb")]
+    rows = [
+        '{"row": 1, "sha": "aa", "run": "r", "decision": {"x": {"y": "é"}}}',
+        '{"row": 2, "sha": "bb", "run": "r", "decision": {"x": {"y": "é"}}}',
+    ]
+    whole = "\n".join(rows).encode()
+    for end in range(len(rows[0].encode()) + 1, len(whole) + 1):
+        target.write_bytes(whole[:end])
+        assert completed(target, items, "r") == ({1, 2} if end == len(whole) else {1}), end
+        assert target.read_text().splitlines()[:1] == rows[:1]
+
+
+def test_resume_into_a_folder_is_refused(tmp_path: Path, questions: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(JSONL[0] + b"\n")
+    done = run("batch", str(source), "-q", str(questions), "-o", str(tmp_path), "--resume", expect=2)
+    assert "cannot be read (Is a directory)" in done.stderr.decode()
 
 
 def test_resume_redoes_a_row_that_was_mended(tmp_path: Path, questions: Path) -> None:
