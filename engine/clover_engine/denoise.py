@@ -2,10 +2,10 @@
 
 Every masked position starts unknown. A pass of the model gives each slot a token distribution a position; the slot's
 lattice turns it into exact constrained marginals. Positions of the most likely legal string whose marginal exceeds the
-threshold are committed, in a slot up to the first that does not; where a row has none, the most confident of the slots' first
-open positions is. Committed tokens are seen by the
-next pass, so answers that build on others are read after them. All tokens that one step commits in a slot come from
-one legal string, hence no illegal value can ever be assembled, whatever the model.
+threshold are committed, in a slot up to the first that does not; where a row has none, the most confident of the slots'
+first open positions is. Committed tokens are seen by the next pass, so answers that build on others are read after them.
+All tokens that one step commits in a slot come from one legal string, hence no illegal value can ever be assembled,
+whatever the model.
 """
 
 from __future__ import annotations

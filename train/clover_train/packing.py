@@ -162,7 +162,7 @@ def slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: torc
     mentions = [_shift(subject, prefix) for subject in branch.subjects if subject]
     for i, (row, end) in enumerate(slots):
         steps, next_step, source = branch.evidence[i], branch.next_steps[i], branch.copied[i]
-        known = next(((j, repeats) for j, repeats in branch.builds[i] if shown[j]), None)
+        known = next(((span, _build_step(branch, i, j, repeats)) for j, repeats in branch.builds[i] if (span := shown[j])), None)
         # Every token is predicted at the position before it, and those of a copied number each look again.
         before = range(row - 1, row - 1 + (min(end - row, source[1] - source[0]) if source else 1))
         line = (prefix + branch.hints[i][0], prefix + branch.hints[i][0] + 1)
@@ -171,8 +171,8 @@ def slot_looks(branch: Branch, part: int, prefix: int, start: int, visible: torc
             out += [Look(part, at, STEPS, steps[-1]) for at in before]
         if mentions and branch.looked_up[i]:
             out.append(Look(part, row - 1, READ, mentions[0], tuple(mentions[1:])))
-        if known and (step := _build_step(branch, i, *known)) is not None:
-            out += [Look(part, at, step, shown[known[0]] or line) for at in before]
+        if known and known[1] is not None:
+            out += [Look(part, at, known[1], known[0]) for at in before]
         if next_step and shown[i]:
             out.append(Look(part, row, LOOKUP, next_step))
         if source:
