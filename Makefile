@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint eval bench clean
 
 demo: .venv/.local
 	$(BIN)/clover-decide demo
@@ -15,17 +15,15 @@ lint: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: .venv/.test
-	$(BIN)/python -m clover_eval.speed
+eval: .venv/.eval
+	$(BIN)/clover-decide eval run linked-500 --mode independent --mode joint --report out.html
 
-.venv/.local: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[local]'
-	touch $@
+bench: .venv/.eval
+	$(BIN)/clover-decide bench
 
-.venv/.test: pyproject.toml constraints.txt
+.venv/.local .venv/.eval .venv/.test: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[$(subst .,,$(@F))]'
 	touch $@
 
 clean:

@@ -57,6 +57,16 @@ class Decider:
         """Identifies the loaded weights and config."""
         return self._engine.fingerprint
 
+    @property
+    def engine(self) -> Engine:
+        """The engine behind it, for measurements. Calls on it are not serialised."""
+        return self._engine
+
+    @property
+    def dtype(self) -> str:
+        """The number type it computes in, such as "float32"."""
+        return self._engine.dtype
+
     @classmethod
     def from_engine(cls, engine: Engine, name: str = "custom") -> Decider:
         """A Decider over an engine built elsewhere (tests, own checkpoints)."""

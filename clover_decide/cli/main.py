@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import entry_points
 from typing import Any
 
 import typer
 
-from clover_decide.cli import batch, decide, demo, models, validate
+from clover_decide.cli import batch, decide, demo, models, plugged, validate
 from clover_decide.errors import CloverError, InputError
 
 app = typer.Typer(
@@ -28,6 +29,8 @@ app.command("decide")(decide.decide_command)
 app.command("batch")(batch.batch)
 app.command("validate")(validate.validate)
 app.command("models")(models.models)
+for point in sorted(entry_points(group="clover_decide.commands"), key=lambda p: p.name):
+    plugged.add(app, point)
 
 
 def main() -> None:

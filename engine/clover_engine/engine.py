@@ -47,6 +47,15 @@ class Engine:
     def spec(self) -> ModelSpec:
         return self.adapter.spec
 
+    @property
+    def dtype(self) -> str:
+        """The number type of the network, such as "float32"."""
+        return str(self.adapter.dtype).removeprefix("torch.")
+
+    def with_cache(self, entries: int) -> Engine:
+        """The same model with a prefix cache of its own."""
+        return Engine(self.adapter, self.tokenizer, fingerprint=self.fingerprint, cached_prefixes=entries)
+
     def run(
         self,
         prefix: Sequence[int],

@@ -1,47 +1,202 @@
-"""Labelled groups on disk: one JSON object a line.
+"""Labelled groups: a material, related questions, the right answers, and the rules that hold between them.
 
-`{"id", "material", "questions": {id: question}, "answers": {id: value}, "family"}`; questions and answers in the JSON
-forms of clover-decide.
+On disk one JSON object a line, plain or gzipped:
+`{"id", "material", "questions": {id: question}, "answers": {id: value}}`, questions and answers in the JSON forms of
+clover-decide; optional `domain`, `slice`, `structure`, `pair` (twins share one), `rules` (`[{"text", "schema"}]`, JSON
+Schemas over the answers object), `paraphrases` (`{id: text}`), `final` (the question a causal slice asks about) and
+`worlds` (`[{"probability", "answers"}]`, for a material that leaves several possibilities open).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from clover_decide.errors import FormatError
+from clover_decide.errors import CloverError, FormatError
 from clover_decide.files import parse_json, read_text
 from clover_decide.question_set import QuestionSet, read_questions
+
+NEEDED = ("id", "material", "questions", "answers")
+
+
+@dataclass(frozen=True)
+class AnswerRule:
+    """A rule between answers: a sentence, and the JSON Schema over the answers object that says the same."""
+
+    text: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class World:
+    """One consistent assignment that the material leaves open, with its probability."""
+
+    probability: float
+    answers: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class LabelledGroup:
-    """A material, its questions, and the right answer to each (in the form of `Decision.values()`)."""
+    """A material, its questions, and the right answer to each (in the form of `Decision.values()`).
+
+    tolerance: the largest error of a number that still counts as right, by question; exact where none is given.
+    """
 
     id: str
-    family: str
     material: str
     questions: QuestionSet
     answers: Mapping[str, Any]
+    domain: str = ""
+    slice: str = ""
+    structure: str = ""
+    pair: str | None = None
+    final: str | None = None
+    rules: tuple[AnswerRule, ...] = ()
+    paraphrases: Mapping[str, str] = field(default_factory=dict)
+    worlds: tuple[World, ...] = ()
+    tolerance: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def cluster(self) -> str:
+        """What is resampled as one: twins are not independent of each other."""
+        return self.pair or self.id
+
+    @property
+    def material_sha(self) -> str:
+        return short_hash(self.material)
+
+    @property
+    def questions_sha(self) -> str:
+        return short_hash(json.dumps(self.questions.identity()))
 
 
-def read_groups(path: Path) -> Iterator[LabelledGroup]:
-    """Groups of a JSONL file in order.
+def short_hash(text: str) -> str:
+    """The first 16 hex digits of the SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def read_content(path: Path) -> str:
+    """The text of a plain or gzipped file.
 
     Raises:
-        FormatError: malformed line, missing field, or answers that do not match the questions.
+        FormatError: it cannot be read.
     """
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    if path.suffix != ".gz":
+        return read_text(path)
+    try:
+        return gzip.decompress(path.read_bytes()).decode("utf-8")
+    except (OSError, EOFError, ValueError) as error:
+        raise FormatError(f"cannot be read ({error})", path=str(path), accepted="a gzipped UTF-8 file") from None
+
+
+def read_groups(path: Path) -> list[LabelledGroup]:
+    """Groups of a file in order.
+
+    Raises:
+        InputError: malformed line, missing field, bad question, repeated id, answers that do not match the questions, no group.
+    """
+    groups = list(parse_groups(read_content(path), str(path)))
+    if not groups:
+        raise FormatError("holds no group", path=str(path), accepted="one JSON object a line")
+    return groups
+
+
+def parse_groups(content: str, name: str) -> Iterator[LabelledGroup]:
+    """Groups of a file's content; `name` is for messages."""
+    seen: set[str] = set()
+    for where, row in numbered_rows(content, name):
+        missing = [key for key in NEEDED if key not in row]
+        if missing:
+            raise FormatError(f"lacks {', '.join(missing)}", path=where, accepted=", ".join(NEEDED))
+        try:
+            questions = read_questions(row["questions"])
+        except CloverError as error:
+            raise error.at(where) from None
+        group = make_group(row, questions, where)
+        if group.id in seen:
+            raise FormatError("the id is used twice", path=where, given=group.id, accepted="distinct ids")
+        seen.add(group.id)
+        yield group
+
+
+def numbered_rows(content: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The JSON objects of a file with where each stands."""
+    for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
-        where = f"{path}:{number}"
+        where = f"{name}:{number}"
         row = parse_json(line, where)
-        missing = [key for key in ("id", "material", "questions", "answers") if key not in row]
-        if missing:
-            raise FormatError(f"lacks {', '.join(missing)}", path=where, accepted="id, material, questions, answers")
-        questions = read_questions(row["questions"])
-        if set(row["answers"]) != set(questions.questions):
-            raise FormatError("answers and questions name different ids", path=where, accepted="one answer a question")
-        yield LabelledGroup(row["id"], row.get("family", ""), row["material"], questions, row["answers"])
+        if not isinstance(row, dict):
+            raise FormatError("is no object", path=where, given=row, accepted="one JSON object a line")
+        yield where, row
+
+
+def make_group(row: Mapping[str, Any], questions: QuestionSet, where: str, tolerance: Mapping[str, float] | None = None) -> LabelledGroup:
+    """A group of a row whose questions have been read.
+
+    Raises:
+        FormatError: answers and questions name different ids, an answer is no value of its question, or an optional
+            field has another form than documented.
+    """
+    answers = row["answers"]
+    if not isinstance(answers, dict) or set(answers) != set(questions.questions):
+        raise FormatError("answers and questions name different ids", path=where, accepted="one answer a question")
+    _check_values(questions, answers, f"{where}.answers")
+    for key in ("id", "material"):
+        if not isinstance(row[key], str) or not row[key].strip():
+            raise FormatError("is no text", path=f"{where}.{key}", given=row[key], accepted="a non-empty string")
+    try:
+        rules = tuple(AnswerRule(r["text"], r["schema"]) for r in row.get("rules", ()))
+        worlds = tuple(World(float(w["probability"]), w["answers"]) for w in row.get("worlds", ()))
+    except (TypeError, KeyError, ValueError):
+        accepted = "rules: [{text, schema}], worlds: [{probability, answers}]"
+        raise FormatError("rules or worlds have another form", path=where, accepted=accepted) from None
+    return LabelledGroup(
+        id=row["id"],
+        material=row["material"],
+        questions=questions,
+        answers=answers,
+        domain=str(row.get("domain") or row.get("family") or ""),
+        slice=str(row.get("slice", "")),
+        structure=str(row.get("structure", "")),
+        pair=row.get("pair"),
+        final=row.get("final"),
+        rules=rules,
+        paraphrases=row.get("paraphrases", {}),
+        worlds=worlds,
+        tolerance=tolerance or {},
+    )
+
+
+def _check_values(questions: QuestionSet, answers: Mapping[str, Any], where: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    properties = questions.json_schema()["properties"]
+    for key, value in answers.items():
+        if not Draft202012Validator(properties[key]).is_valid(value):
+            kind = questions.questions[key].type
+            accepted = json.dumps({k: v for k, v in properties[key].items() if k != "description"}, ensure_ascii=False)
+            raise FormatError(f"the gold answer is no value of a {kind} question", path=f"{where}.{key}", given=value, accepted=accepted)
+
+
+def subset(groups: Sequence[LabelledGroup], count: int) -> list[LabelledGroup]:
+    """About `count` groups, the same ones each time: whole pairs in the order of their hashes, listed as in the file.
+
+    Raises:
+        FormatError: a count below one.
+    """
+    if count < 1:
+        raise FormatError("no group would be left", path="subset", given=count, accepted="a number of at least 1")
+    picked: set[str] = set()
+    taken = 0
+    for cluster in sorted({g.cluster for g in groups}, key=short_hash):
+        size = sum(g.cluster == cluster for g in groups)
+        if taken + size <= count:
+            picked.add(cluster)
+            taken += size
+    return [g for g in groups if g.cluster in picked]

@@ -38,6 +38,7 @@ class PlantedAdapter:
     """
 
     device = torch.device("cpu")
+    dtype = torch.float32
 
     def __init__(self, rule: Callable[[list[int], int], dict[int, float]], *, mask_id: int | None = MASK) -> None:
         self.rule = rule

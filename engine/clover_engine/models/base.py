@@ -81,6 +81,9 @@ class ModelAdapter(Protocol[StateT]):
     @property
     def device(self) -> torch.device: ...
 
+    @property
+    def dtype(self) -> torch.dtype: ...
+
     def empty(self) -> StateT:
         """The state before any token."""
         ...

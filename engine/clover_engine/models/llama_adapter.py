@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from clover_engine.kernels.allowed_head.reference import allowed_head
-from clover_engine.kernels.shared_prefix_attention.reference import shared_prefix_attention
+from clover_engine.kernels.shared_prefix_attention.fused import shared_prefix_attention
 from clover_engine.models.base import ModelSpec
 from clover_engine.models.llama import LlamaBlockDiffusion
 
@@ -59,6 +59,10 @@ class LlamaAdapter:
     @property
     def device(self) -> torch.device:
         return self.model.norm.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.model.norm.dtype
 
     def empty(self) -> KeyValueState:
         c = self.model.config

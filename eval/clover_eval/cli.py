@@ -1,0 +1,197 @@
+"""`clover-decide eval …`: run sets of labelled groups past runners, report, list what there is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clover_decide.errors import InputError
+from clover_eval.datasets import LabelledGroup, subset
+from clover_eval.environment import describe, log, peak_mib
+from clover_eval.execute import Task
+from clover_eval.execute import run as execute
+from clover_eval.sets import SETS, LoadedSet, load_set
+from clover_eval.variants import VARIANTS
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure answers on labelled groups of related questions.")
+
+SetArgument = Annotated[str, typer.Argument(metavar="SET", help=f"{', '.join(SETS)}, or a file of labelled groups.")]
+FormatOption = Annotated[
+    str, typer.Option("--format", help="groups (this project's), or public (lists of questions, as converted public sets).")
+]
+ReportOption = Annotated[Path | None, typer.Option("--report", help="HTML file; Markdown and JSON are written beside it.")]
+FilterOption = Annotated[str | None, typer.Option("--filter", help="Only groups whose id, domain, slice or structure has this text.")]
+SubsetOption = Annotated[int | None, typer.Option("--subset", help="About so many groups, the same ones each time; pairs stay whole.")]
+
+
+@app.command("run")
+def run(
+    name: SetArgument,
+    mode: Annotated[
+        list[str] | None, typer.Option("--mode", "-m", help="A way of asking the local model; may be repeated. See `eval runners`.")
+    ] = None,
+    runner: Annotated[list[str] | None, typer.Option("--runner", "-r", help="Another runner; may be repeated. See `eval runners`.")] = None,
+    vary: Annotated[
+        list[str] | None, typer.Option("--vary", help=f"Also ask in another form: {', '.join(VARIANTS)}. May be repeated.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the results; eval-results/SET by default.")] = None,
+    report: ReportOption = None,
+    resume: Annotated[bool, typer.Option(help="Go on where an earlier run stopped; failed groups are asked again.")] = False,
+    only: FilterOption = None,
+    count: SubsetOption = None,
+    fmt: FormatOption = "groups",
+    model: Annotated[str, typer.Option(help="The local model: a shipped one's name or a folder.")] = "clover-mini",
+    dtype: Annotated[str, typer.Option(help="bfloat16, twice as fast, or float32, as `decide` has it.")] = "bfloat16",
+    facts: Annotated[bool, typer.Option(help="Derive facts from the material (local model).")] = True,
+    fit: Annotated[str, typer.Option(help="The set that baselines are fitted on.")] = "linked-val",
+    wire_model: Annotated[str, typer.Option(help="The model name sent to servers.")] = "jev-latest",
+    timeout: Annotated[float, typer.Option(help="Seconds for one attempt at a server.")] = 60.0,
+    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Groups asked at once; for servers.")] = 1,
+) -> int:
+    """Ask every group of a set; results are written as they come.
+
+    clover-decide eval run linked-500 --mode independent --mode joint --report out.html
+
+    A server's key is read from CLOVER_EVAL_KEY. The exit code is 1 if a group failed.
+    """
+    source = _load(name, fmt)
+    groups = _chosen(source, only, count)
+    folder = out or Path("eval-results") / source.name
+    tasks = _tasks(
+        mode or ([] if runner else ["independent", "joint"]), runner or [], vary or [], model, dtype, facts, fit, wire_model, timeout
+    )
+    began = time.perf_counter()
+    with _progress(len(tasks) * len(groups)) as (advance, failures):
+        files = execute(source, groups, tasks, folder, resume=resume, concurrency=concurrency, progress=advance)
+    log(
+        folder,
+        {**describe(), "asked": [task.name for task in tasks], "seconds": round(time.perf_counter() - began), "peak MiB": peak_mib()},
+    )
+    _summary(source, groups, files, report)
+    return 1 if failures() else 0
+
+
+@app.command("report")
+def make_report(
+    name: SetArgument,
+    results: Annotated[list[Path], typer.Argument(help="Files of results, or folders of them.")],
+    report: ReportOption = None,
+    only: FilterOption = None,
+    count: SubsetOption = None,
+    fmt: FormatOption = "groups",
+) -> int:
+    """Score files of results again: a summary here, and a report if one is named."""
+    source = _load(name, fmt)
+    files = [f for path in results for f in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
+    if not files:
+        raise InputError("no file of results", path="results", given=[str(r) for r in results], accepted="files that `eval run` wrote")
+    _summary(source, _chosen(source, only, count), files, report)
+    return 0
+
+
+@app.command("sets")
+def sets() -> None:
+    """List the sets that ship."""
+    for name, shipped in SETS.items():
+        loaded = load_set(name)
+        questions = sum(len(group.questions.questions) for group in loaded.groups)
+        print(f"{name:14} {len(loaded.groups)} groups, {questions} questions; {shipped.purpose}; SHA-256 {shipped.sha256[:16]}")
+
+
+@app.command("runners")
+def runners() -> None:
+    """List the ways of asking the local model, and the other runners."""
+    from clover_eval.runners.local import ARMS
+    from clover_eval.runners.registry import OTHERS
+
+    print("--mode")
+    for arm, described in ARMS.items():
+        print(f"  {arm:20} {described.says}")
+    print("--runner")
+    for said in OTHERS.values():
+        print(f"  {said}")
+
+
+def _load(name: str, fmt: str) -> LoadedSet:
+    if fmt == "groups":
+        return load_set(name)
+    if fmt == "public":
+        from clover_eval.public import load_public
+
+        return load_public(Path(name))
+    raise InputError("unknown format", path="--format", given=fmt, accepted="groups or public")
+
+
+def _chosen(source: LoadedSet, only: str | None, count: int | None) -> list[LabelledGroup]:
+    groups = [g for g in source.groups if only is None or any(only in text for text in (g.id, g.domain, g.slice, g.structure))]
+    if not groups:
+        known = sorted({text for g in source.groups for text in (g.domain, g.slice, g.structure) if text})
+        raise InputError("no group is left", path="--filter", given=only, accepted=f"part of an id, or of: {', '.join(known)}")
+    return subset(groups, count) if count is not None else groups
+
+
+def _tasks(
+    modes: list[str],
+    specs: list[str],
+    vary: list[str],
+    model: str,
+    dtype: str,
+    facts: bool,
+    fit: str,
+    wire_model: str,
+    timeout: float,
+) -> list[Task]:
+    from clover_decide import Decider
+    from clover_eval.runners.local import ARMS
+    from clover_eval.runners.registry import make_local, make_other
+
+    for given, known, path in ((modes, ARMS, "--mode"), (vary, VARIANTS, "--vary")):
+        unknown = [value for value in given if value not in known]
+        if unknown:
+            raise InputError("unknown value", path=path, given=unknown[0], accepted=", ".join(known))
+    key = os.environ.get("CLOVER_EVAL_KEY")
+    others = [make_other(spec, fit=fit, model=wire_model, key=key, timeout=timeout) for spec in specs]
+    local = make_local(modes, Decider(model, dtype=dtype), "auto" if facts else "off") if modes else []
+    made = [Task(runner, variant) for runner in [*local, *others] for variant in ("", *vary)]
+    return list({task.name: task for task in made}.values())
+
+
+def _summary(source: LoadedSet, groups: list[LabelledGroup], files: list[Path], report: Path | None) -> None:
+    from clover_eval.report.build import analyse
+    from clover_eval.report.terminal import show
+    from clover_eval.report.write import write_report
+
+    analysis = analyse(source, groups, files)
+    show(analysis)
+    if report is not None:
+        written = write_report(analysis, report)
+        print(f"report: {', '.join(str(path) for path in written)}", file=sys.stderr)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[tuple[Callable[[str, bool], None], Callable[[], int]]]:
+    """A bar on stderr where a person is watching, else a line now and then; and the number of failures so far."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    failed = done = 0
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("asking", total=total)
+
+        def advance(name: str, was_failed: bool) -> None:
+            nonlocal failed, done
+            failed, done = failed + was_failed, done + 1
+            bar.update(task, advance=1, description=f"{failed} failed" if failed else "asking")
+            if not console.is_terminal and done % 100 == 0:
+                print(f"{done} of {total}, {failed} failed", file=sys.stderr, flush=True)
+
+        yield advance, lambda: failed

@@ -1,0 +1,1 @@
+"""Reports: from files of results to tables, plots and text."""

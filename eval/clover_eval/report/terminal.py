@@ -1,0 +1,52 @@
+"""A summary that fits a screen."""
+
+from __future__ import annotations
+
+from clover_eval.metrics import Difference, accuracy, difference
+from clover_eval.report.build import Analysis
+from clover_eval.report.write import heading
+from clover_eval.statistics import Interval
+
+MOST_RUNS = 4
+"""With more runs than this, the slices are left to the report."""
+
+
+def show(analysis: Analysis) -> None:
+    """Print accuracy and the differences from the baseline to stdout: of all groups, and by slice where that fits."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    console.print(heading(analysis), style="bold", highlight=False)
+    slices = {g.slice for g in analysis.groups}
+    parts = [
+        p
+        for p in analysis.parts
+        if p.title == "all" or (p.title in slices and len(analysis.plain) <= MOST_RUNS and len(slices) <= MOST_RUNS)
+    ]
+    base = analysis.baseline
+    table = Table("runner", "questions right", "groups right", f"groups − {base.name}", "p", box=None, pad_edge=False)
+    for part in parts:
+        table.add_row(f"{part.title}, {sum(part.keep(g) for g in analysis.groups)} groups", style="dim")
+        for run in analysis.plain:
+            some = [s for s in run.scored if part.keep(s.group)]
+            a = accuracy(some)
+            d = difference(some, [s for s in base.scored if part.keep(s.group)]) if run is not base else None
+            table.add_row(f"  {run.name}", _shown(a.question), _shown(a.group), *_compared(d))
+    console.print(table)
+    console.print("95% intervals, pairs of twins resampled as one; p: exact McNemar test of whole groups.", highlight=False)
+    for run in analysis.runs:
+        a = accuracy(run.scored)
+        if a.failed or a.unsupported:
+            console.print(
+                f"{run.name}: {a.failed} groups failed, {a.unsupported} questions not askable; all count as wrong", highlight=False
+            )
+
+
+def _compared(d: Difference | None) -> tuple[str, str]:
+    return (_shown(d.group, signed=True), f"{d.test.p:.2g}") if d else ("", "")
+
+
+def _shown(x: Interval, *, signed: bool = False) -> str:
+    sign = "+" if signed else ""
+    return f"{x.value:{sign}.3f} [{x.low:{sign}.3f}, {x.high:{sign}.3f}]"

@@ -1,0 +1,146 @@
+"""A Decider asked in different ways: modes, efforts, orders, and the controls that tell what a gain comes from."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import clover_decide
+from clover_decide import Decider, Decision
+from clover_decide.question_base import MAX_GROUP
+from clover_decide.questions import AnyQuestion
+from clover_eval.datasets import LabelledGroup
+from clover_eval.results import Given
+from clover_eval.runners.base import Reply
+from clover_eval.runners.projection import project
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way of asking: what it does, for people, and how."""
+
+    says: str
+    ask: Callable[[LocalRunner, LabelledGroup], Reply]
+
+
+class LocalRunner:
+    """One arm of a loaded model."""
+
+    def __init__(self, decider: Decider, arm: str, facts: str = "auto") -> None:
+        self._decider, self.name, self._facts = decider, arm, facts
+        self._groups: list[LabelledGroup] = []
+        self.identity: Mapping[str, Any] = {
+            "model": decider.fingerprint,
+            "clover_decide": clover_decide.__version__,
+            "dtype": decider.dtype,
+            "prompt": prompt_sha(),
+            "arm": arm,
+            "facts": facts,
+        }
+
+    def prepare(self, groups: Sequence[LabelledGroup]) -> None:
+        self._groups = list(groups)
+
+    def answer(self, group: LabelledGroup) -> Reply:
+        return ARMS[self.name].ask(self, group)
+
+    def decide(self, material: str, questions: Mapping[str, AnyQuestion], **options: Any) -> Decision:
+        return self._decider.decide(material, questions, facts=self._facts, **options)
+
+    def partner(self, group: LabelledGroup) -> LabelledGroup:
+        """Another group, the same one each time, of another material and as far away in the set as possible."""
+        at = self._groups.index(group)
+        turned = [self._groups[(at + len(self._groups) // 2 + i) % len(self._groups)] for i in range(len(self._groups))]
+        others = [g for g in turned if g.cluster != group.cluster]
+        # A set of one group has nobody else to lend questions or a material.
+        return next((g for g in others if len(g.questions.questions) + 1 >= len(group.questions.questions)), others[0] if others else group)
+
+
+def prompt_sha() -> str:
+    """A hash of the code that words the prompt."""
+    from clover_decide import prompt
+
+    return hashlib.sha256(inspect.getsource(prompt).encode()).hexdigest()[:16]
+
+
+def given(decision: Decision) -> dict[str, Given]:
+    """The answers of a decision, values as JSON has them."""
+    values = decision.values()
+    return {key: Given(values[key], a.probability, dict(a.probabilities)) for key, a in decision.answers.items()}
+
+
+def _plain(**options: Any) -> Callable[[LocalRunner, LabelledGroup], Reply]:
+    def ask(runner: LocalRunner, group: LabelledGroup) -> Reply:
+        decision = runner.decide(group.material, group.questions.questions, **options)
+        return Reply(given(decision), decision.probability)
+
+    return ask
+
+
+def _projected(runner: LocalRunner, group: LabelledGroup) -> Reply:
+    decision = runner.decide(group.material, group.questions.questions, mode="independent")
+    answers, _ = project(group, given(decision))
+    return Reply(answers, math.prod(a.probability or 0.0 for a in answers.values()))
+
+
+def _sequential(backwards: bool) -> Callable[[LocalRunner, LabelledGroup], Reply]:
+    def ask(runner: LocalRunner, group: LabelledGroup) -> Reply:
+        keys = list(group.questions.questions)
+        blocks = [[key] for key in (reversed(keys) if backwards else keys)]
+        decision = runner.decide(group.material, group.questions.questions, groups=blocks)
+        return Reply(given(decision), decision.probability)
+
+    return ask
+
+
+def _shown(runner: LocalRunner, group: LabelledGroup) -> Reply:
+    """Each question alone, with the text of the others told as asked elsewhere."""
+    questions = group.questions.questions
+    told = {
+        key: question.model_copy(update={"text": f"{question.text} (Also asked, elsewhere: {_others(questions, key)})"})
+        for key, question in questions.items()
+    }
+    decision = runner.decide(group.material, told if len(told) > 1 else questions, mode="independent")
+    return Reply(given(decision), decision.probability)
+
+
+def _others(questions: Mapping[str, AnyQuestion], key: str) -> str:
+    return " ".join(question.text for other, question in questions.items() if other != key)
+
+
+def _company(runner: LocalRunner, group: LabelledGroup) -> Reply:
+    """Each question in one block with as many questions of another group as it has siblings."""
+    questions = group.questions.questions
+    strangers = list(runner.partner(group).questions.questions.values())[: min(len(questions), MAX_GROUP) - 1]
+    answers: dict[str, Given] = {}
+    for place, (key, question) in enumerate(questions.items()):
+        block: dict[str, AnyQuestion] = {f"other {i}": other for i, other in enumerate(strangers)}
+        items = list(block.items())
+        # The question stands where it stands among its own siblings.
+        items.insert(min(place, len(items)), (key, question))
+        answers[key] = given(runner.decide(group.material, dict(items)))[key]
+    return Reply(answers, math.prod(a.probability or 0.0 for a in answers.values()))
+
+
+def _astray(runner: LocalRunner, group: LabelledGroup) -> Reply:
+    """Jointly, over the material of another group: what is right here was guessed from the questions alone."""
+    questions = dict(group.questions.questions.items())
+    decision = runner.decide(runner.partner(group).material, questions)
+    return Reply(given(decision), decision.probability)
+
+
+ARMS: Mapping[str, Arm] = {
+    "independent": Arm("each question alone", _plain(mode="independent")),
+    "joint": Arm("all questions in one block, denoised", _plain(mode="joint", effort="standard")),
+    "joint-fast": Arm("all questions in one block, read in one pass", _plain(mode="joint", effort="fast")),
+    "projection": Arm("each question alone, then projected onto the rules", _projected),
+    "sequential": Arm("each question a block of its own that sees the earlier answers", _sequential(False)),
+    "sequential-reversed": Arm("the same in reversed order", _sequential(True)),
+    "independent-shown": Arm("control: each question alone, the text of the others told", _shown),
+    "joint-company": Arm("control: each question in one block with questions of another group", _company),
+    "joint-astray": Arm("control: jointly, over the material of another group", _astray),
+}

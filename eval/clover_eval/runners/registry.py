@@ -1,0 +1,76 @@
+"""Runners by the name that the command line gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from clover_decide.errors import InputError
+from clover_eval.runners.base import Runner
+from clover_eval.runners.local import ARMS, LocalRunner
+
+if TYPE_CHECKING:
+    from clover_decide import Decider
+
+OTHERS = {
+    "systemone": "systemone:URL, a server of the System One format",
+    "systemone-joint": "systemone-joint:URL, the same asked for joint answers",
+    "decisions": "decisions:URL, a server of the Decisions format",
+    "decisions-joint": "decisions-joint:URL, the same asked for joint answers",
+    "outlines": "outlines:MODEL, a transformers checkpoint or GGUF file under outlines (extra `ar`)",
+    "llamacpp": "llamacpp:FILE, a GGUF model under a llama.cpp grammar (extra `llamacpp`)",
+    "sparrow": "sparrow or sparrow:MODEL, the package sparrow-decider (extra `sparrow`)",
+    "majority": "the most common answer of the fit set",
+    "tfidf": "a linear model over bags of words, fitted on the fit set",
+    "blind": "the same without the material",
+}
+
+
+def make_local(arms: Sequence[str], decider: Decider, facts: str = "auto") -> list[Runner]:
+    """The arms of a loaded model.
+
+    Raises:
+        InputError: an unknown arm.
+    """
+    for arm in arms:
+        if arm not in ARMS:
+            raise InputError("unknown mode", path="--mode", given=arm, accepted=", ".join(ARMS))
+    return [LocalRunner(decider, arm, facts) for arm in arms]
+
+
+def make_other(spec: str, *, fit: str = "linked-val", model: str = "jev-latest", key: str | None = None, timeout: float = 60.0) -> Runner:
+    """The runner that a specification names.
+
+    Raises:
+        InputError: an unknown runner, or one that lacks what follows its colon.
+        MissingExtraError: its package is not installed.
+    """
+    kind, _, argument = spec.partition(":")
+    if kind not in OTHERS or (not argument and ":" in OTHERS[kind].split(",")[0] and " or " not in OTHERS[kind]):
+        raise InputError("unknown runner", path="--runner", given=spec, accepted="; ".join(OTHERS.values()))
+    if kind in ("majority", "tfidf", "blind"):
+        return _baseline(kind, fit)
+    if kind == "outlines":
+        from clover_eval.runners.outlines_runner import OutlinesRunner
+
+        return OutlinesRunner(argument)
+    if kind == "llamacpp":
+        from clover_eval.runners.llamacpp_runner import LlamaCppRunner
+
+        return LlamaCppRunner(argument)
+    if kind == "sparrow":
+        from clover_eval.runners.sparrow import SparrowRunner
+
+        return SparrowRunner(argument)
+    from clover_eval.runners.http import HttpRunner
+
+    wire = "decisions" if kind.startswith("decisions") else "systemone"
+    return HttpRunner(argument, wire, model=model, key=key, joint=kind.endswith("-joint"), timeout=timeout)
+
+
+def _baseline(kind: str, fit: str) -> Runner:
+    from clover_eval.runners.baselines import BagOfWordsRunner, MajorityRunner
+    from clover_eval.sets import load_set
+
+    groups = load_set(fit).groups
+    return MajorityRunner(groups, fit) if kind == "majority" else BagOfWordsRunner(groups, fit, blind=kind == "blind")
