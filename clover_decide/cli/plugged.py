@@ -34,10 +34,12 @@ def run(point: EntryPoint, words: list[str]) -> int:
     """
     try:
         loaded = point.load()
-    except ImportError as error:
+        inner = loaded if isinstance(loaded, typer.Typer) else _single(loaded)
+        return inner(args=words, prog_name=f"clover-decide {point.name}", standalone_mode=False) or 0
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("clover_"):
+            raise  # not a missing package but a fault of ours
         raise MissingExtraError(f"this needs {error.name}", path=point.name, accepted="pip install 'clover-decide[eval]'") from None
-    inner = loaded if isinstance(loaded, typer.Typer) else _single(loaded)
-    return inner(args=words, prog_name=f"clover-decide {point.name}", standalone_mode=False) or 0
 
 
 def _single(function: object) -> typer.Typer:

@@ -119,7 +119,9 @@ def run_bench(plan: Plan, model: str = "clover-mini", dtype: str = "float32") ->
                 questions = dict(list(source.questions.questions.items())[:count])
                 arms = local_arms(decider, warm, text, questions)
                 group = LabelledGroup(source.id, text, QuestionSet(FrozenMap(questions)), {key: source.answers[key] for key in questions})
-                arms |= {other.name: lambda other=other, group=group: other.answer(group) for other in others}
+                if threads == max(plan.threads):
+                    # Those take the cores they find.
+                    arms |= {other.name: lambda other=other, group=group: other.answer(group) for other in others}
                 settings.append(_setting(decider, arms, text, questions, threads, machines[threads], plan.rounds, skipped))
     torch.set_num_threads(before)
     text = material_of(decider, source.material, min(plan.tokens, key=lambda n: abs(n - 400)))

@@ -20,10 +20,11 @@ def show(measured: Measured) -> None:
     for threads, machine in measured.machines.items():
         said = f"{machine.bytes_per_second / 1e9:.1f} GB/s copied, {machine.operations_per_second / 1e9:.0f} G operations/s multiplied"
         console.print(f"{threads} thread{'s' if threads > 1 else ''}: {said}", highlight=False)
-    table = Table("threads", "tokens", "questions", "arm", "seconds", "× joint (range)", "× bound", box=None, pad_edge=False)
+    table = Table("threads", "tokens", "questions", "arm", "seconds", "× joint (range)", "× bound (least work)", box=None, pad_edge=False)
     for s in measured.settings:
         for t in s.timings:
-            over = f"{t.seconds / s.bound.seconds:.1f}" if t.arm == JOINT else ""
+            least = f"{s.bound.bytes / 1e9:.2f} GB, {s.bound.operations / 1e9:.0f} G operations: {s.bound.seconds:.3f} s"
+            over = f"{t.seconds / s.bound.seconds:.1f} ({least})" if t.arm == JOINT else ""
             ratio = f"{t.ratio:.2f} ({t.low:.2f}-{t.high:.2f})"
             table.add_row(str(s.threads), str(s.tokens), str(s.questions), t.arm, f"{t.seconds:.3f}", ratio, over)
     console.print(table)

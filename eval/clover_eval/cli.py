@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from clover_eval.datasets import LabelledGroup, subset
 from clover_eval.environment import describe, log, peak_mib
 from clover_eval.execute import Task
 from clover_eval.execute import run as execute
+from clover_eval.report.write import check_name
+from clover_eval.runners.base import need
 from clover_eval.sets import SETS, LoadedSet, load_set
 from clover_eval.variants import VARIANTS
 
@@ -61,6 +64,7 @@ def run(
 
     A server's key is read from CLOVER_EVAL_KEY. The exit code is 1 if a group failed.
     """
+    ready(report)
     source = _load(name, fmt)
     groups = _chosen(source, only, count)
     folder = out or Path("eval-results") / source.name
@@ -88,6 +92,7 @@ def make_report(
     fmt: FormatOption = "groups",
 ) -> int:
     """Score files of results again: a summary here, and a report if one is named."""
+    ready(report)
     source = _load(name, fmt)
     files = [f for path in results for f in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
@@ -117,6 +122,18 @@ def runners() -> None:
     print("--runner")
     for said in OTHERS.values():
         print(f"  {said}")
+
+
+def ready(report: Path | None) -> None:
+    """Find out before a long run that what its end needs is there.
+
+    Raises:
+        MissingExtraError: a package is not installed. InputError: the report's name has another ending.
+    """
+    for module in ("numpy", "scipy", "jsonschema", *(("jinja2", "matplotlib") if report else ())):
+        need(module, "eval")
+    if report is not None:
+        check_name(report)
 
 
 def _load(name: str, fmt: str) -> LoadedSet:
@@ -159,8 +176,13 @@ def _tasks(
     key = os.environ.get("CLOVER_EVAL_KEY")
     others = [make_other(spec, fit=fit, model=wire_model, key=key, timeout=timeout) for spec in specs]
     local = make_local(modes, Decider(model, dtype=dtype), "auto" if facts else "off") if modes else []
-    made = [Task(runner, variant) for runner in [*local, *others] for variant in ("", *vary)]
-    return list({task.name: task for task in made}.values())
+    runners = {runner.name: runner for runner in [*local, *others]}
+    for runner in [*local, *others]:
+        if runner.identity != runners[runner.name].identity:
+            raise InputError(
+                "two runners have one name", path="--runner", given=runner.name, accepted="models told apart by their file names"
+            )
+    return [Task(runner, variant) for runner in runners.values() for variant in ("", *vary)]
 
 
 def _summary(source: LoadedSet, groups: list[LabelledGroup], files: list[Path], report: Path | None) -> None:
@@ -187,11 +209,14 @@ def _progress(total: int) -> Iterator[tuple[Callable[[str, bool], None], Callabl
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("asking", total=total)
 
+        lock = threading.Lock()
+
         def advance(name: str, was_failed: bool) -> None:
             nonlocal failed, done
-            failed, done = failed + was_failed, done + 1
-            bar.update(task, advance=1, description=f"{failed} failed" if failed else "asking")
-            if not console.is_terminal and done % 100 == 0:
-                print(f"{done} of {total}, {failed} failed", file=sys.stderr, flush=True)
+            with lock:
+                failed, done = failed + was_failed, done + 1
+                bar.update(task, advance=1, description=f"{failed} failed" if failed else "asking")
+                if not console.is_terminal and done % 100 == 0:
+                    print(f"{done} of {total}, {failed} failed", file=sys.stderr, flush=True)
 
         yield advance, lambda: failed

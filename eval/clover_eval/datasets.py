@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 from clover_decide.errors import CloverError, FormatError
 from clover_decide.files import parse_json, read_text
 from clover_decide.question_set import QuestionSet, read_questions
+from clover_decide.questions import AnyQuestion
 
 NEEDED = ("id", "material", "questions", "answers")
 
@@ -150,12 +152,10 @@ def make_group(row: Mapping[str, Any], questions: QuestionSet, where: str, toler
     for key in ("id", "material"):
         if not isinstance(row[key], str) or not row[key].strip():
             raise FormatError("is no text", path=f"{where}.{key}", given=row[key], accepted="a non-empty string")
-    try:
-        rules = tuple(AnswerRule(r["text"], r["schema"]) for r in row.get("rules", ()))
-        worlds = tuple(World(float(w["probability"]), w["answers"]) for w in row.get("worlds", ()))
-    except (TypeError, KeyError, ValueError):
-        accepted = "rules: [{text, schema}], worlds: [{probability, answers}]"
-        raise FormatError("rules or worlds have another form", path=where, accepted=accepted) from None
+    for key, accepted in (("pair", "a name"), ("final", ", ".join(answers))):
+        if row.get(key) is not None and (not isinstance(row[key], str) or (key == "final" and row[key] not in answers)):
+            raise FormatError("has another form", path=f"{where}.{key}", given=row[key], accepted=accepted)
+    rules, worlds = _rules(row, where), _worlds(row, questions, where)
     return LabelledGroup(
         id=row["id"],
         material=row["material"],
@@ -173,15 +173,50 @@ def make_group(row: Mapping[str, Any], questions: QuestionSet, where: str, toler
     )
 
 
+def _rules(row: Mapping[str, Any], where: str) -> tuple[AnswerRule, ...]:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        rules = tuple(AnswerRule(r["text"], r["schema"]) for r in row.get("rules", ()))
+        for rule in rules:
+            Draft202012Validator.check_schema(rule.schema)
+    except (TypeError, KeyError, SchemaError) as error:
+        said = str(getattr(error, "message", error))[:120]
+        raise FormatError(f"a rule has another form ({said})", path=f"{where}.rules", accepted="[{text, schema}], schemas valid") from None
+    return rules
+
+
+def _worlds(row: Mapping[str, Any], questions: QuestionSet, where: str) -> tuple[World, ...]:
+    accepted = "[{probability, answers}], one of them the gold answers, probabilities above 0 that sum to 1"
+    try:
+        worlds = tuple(World(float(w["probability"]), w["answers"]) for w in row.get("worlds", ()))
+        good = not worlds or (
+            min(w.probability for w in worlds) > 0
+            and abs(sum(w.probability for w in worlds) - 1.0) < 1e-6
+            and any(w.answers == row["answers"] for w in worlds)
+            and all(set(w.answers) == set(questions.questions) for w in worlds)
+        )
+    except (TypeError, KeyError, ValueError):
+        good, worlds = False, ()
+    if not good:
+        raise FormatError("the worlds have another form", path=f"{where}.worlds", accepted=accepted)
+    return worlds
+
+
 def _check_values(questions: QuestionSet, answers: Mapping[str, Any], where: str) -> None:
+    for key, value in answers.items():
+        question = questions.questions[key]
+        if not valid_value(question, value):
+            accepted = json.dumps(question.json_schema(), ensure_ascii=False)
+            problem = f"the gold answer is no value of a {question.type} question"
+            raise FormatError(problem, path=f"{where}.{key}", given=value, accepted=accepted)
+
+
+def valid_value(question: AnyQuestion, value: Any) -> bool:
+    """Whether a value, as JSON has it, answers a question of this type."""
     from jsonschema import Draft202012Validator
 
-    properties = questions.json_schema()["properties"]
-    for key, value in answers.items():
-        if not Draft202012Validator(properties[key]).is_valid(value):
-            kind = questions.questions[key].type
-            accepted = json.dumps({k: v for k, v in properties[key].items() if k != "description"}, ensure_ascii=False)
-            raise FormatError(f"the gold answer is no value of a {kind} question", path=f"{where}.{key}", given=value, accepted=accepted)
+    return Draft202012Validator(question.json_schema(), format_checker=Draft202012Validator.FORMAT_CHECKER).is_valid(value)
 
 
 def subset(groups: Sequence[LabelledGroup], count: int) -> list[LabelledGroup]:
@@ -192,11 +227,12 @@ def subset(groups: Sequence[LabelledGroup], count: int) -> list[LabelledGroup]:
     """
     if count < 1:
         raise FormatError("no group would be left", path="subset", given=count, accepted="a number of at least 1")
+    sizes = Counter(g.cluster for g in groups)
     picked: set[str] = set()
     taken = 0
-    for cluster in sorted({g.cluster for g in groups}, key=short_hash):
-        size = sum(g.cluster == cluster for g in groups)
-        if taken + size <= count:
+    for cluster in sorted(sizes, key=short_hash):
+        size = sizes[cluster]
+        if taken + size <= count or not picked:
             picked.add(cluster)
             taken += size
     return [g for g in groups if g.cluster in picked]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -61,9 +62,17 @@ def run(
         InputError: a file exists and `resume` was not asked for, belongs to another run, or cannot be written.
     """
     files = [task.file(folder) for task in tasks]
-    done = [_begin(path, task.header(source), source.groups, task, resume) for path, task in zip(files, tasks, strict=True)]
+    headers = [task.header(source) for task in tasks]
+    # All are checked before any is written.
+    kept = [_kept(path, header, source.groups, resume) for path, header in zip(files, headers, strict=True)]
+    for path, header, rows in zip(files, headers, kept, strict=True):
+        _write(path, "\n".join([header.line(), *(row.line() for row in rows)]) + "\n")
+    done = [{row.id for row in rows} for rows in kept]
     for runner in {id(task.runner): task.runner for task in tasks}.values():
-        runner.prepare(groups)
+        runner.prepare(source.groups)
+    for task, ids in zip(tasks, done, strict=True):
+        for _ in range(sum(group.id in ids for group in groups)):
+            progress(task.name, False)
     with _Sinks(files) as sinks, ThreadPoolExecutor(max_workers=concurrency) as pool:
         pending: set[Future[None]] = set()
 
@@ -102,42 +111,44 @@ def _drain(pending: set[Future[None]]) -> set[Future[None]]:
 
 
 def ask(task: Task, group: LabelledGroup) -> Row:
-    """One row. Whatever goes wrong with one group is recorded and stops nothing."""
-    form = task.form(group)
+    """One row that can be written. Whatever goes wrong with one group is recorded and stops nothing."""
+    about = (group.id, group.material_sha, group.questions_sha)
     began = time.perf_counter()
     try:
-        reply = task.runner.answer(form)
+        reply = task.runner.answer(task.form(group))
+        row = Row(*about, reply.answers, reply.probability, _since(began), reply.unsupported)
+        # A value that is no JSON (an infinite number) or no text (half a surrogate pair) is found here.
+        row.line().encode("utf-8")
+        return row
     except CloverError as error:
-        return Row(group.id, group.material_sha, group.questions_sha, failed=error.as_dict(), seconds=_since(began))
+        failed = error.as_dict()
     except Exception as error:
         failed = {"error": type(error).__name__, "path": task.name, "problem": str(error)[:300]}
-        return Row(group.id, group.material_sha, group.questions_sha, failed=failed, seconds=_since(began))
-    return Row(group.id, group.material_sha, group.questions_sha, reply.answers, reply.probability, _since(began), reply.unsupported)
+    return Row(*about, failed=json.loads(json.dumps(failed, default=str).encode("utf-8", "replace")), seconds=_since(began))
 
 
 def _since(began: float) -> float:
     return round(time.perf_counter() - began, 4)
 
 
-def _begin(path: Path, header: Header, groups: Sequence[LabelledGroup], task: Task, resume: bool) -> set[str]:
-    """Make or check a file; the ids that it has already answered. Failed rows and a cut-off line are taken out."""
+def _kept(path: Path, header: Header, groups: Sequence[LabelledGroup], resume: bool) -> list[Row]:
+    """The rows of an earlier run that stand: not the failed ones, nor a line that a kill cut off.
+
+    Raises:
+        InputError: the file may not be gone on with.
+    """
     if not path.exists():
-        _write(path, header.line() + "\n")
-        return set()
+        return []
     if not resume:
         raise InputError("results exist", path=str(path), accepted="--resume, or another --out folder")
-    if path.stat().st_size == 0 or b"\n" not in path.read_bytes():
-        # Killed while the header was written.
-        _write(path, header.line() + "\n")
-        return set()
+    if path.stat().st_size == 0:
+        return []
     results = read_results(path)
     if results.header.run != header.run:
-        accepted = f"the same set, model and options ({header.identity}), or another --out folder"
+        accepted = f"the same set, model and options ({dict(header.identity)}), or another --out folder"
         raise InputError("holds results of another run", path=str(path), given=dict(results.header.identity), accepted=accepted)
     matched(results, groups, str(path))
-    kept = [row for row in results.rows if row.failed is None]
-    _write(path, "\n".join([header.line(), *(row.line() for row in kept)]) + "\n")
-    return {row.id for row in kept}
+    return [row for row in results.rows if row.failed is None]
 
 
 def _write(path: Path, content: str) -> None:

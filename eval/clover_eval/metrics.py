@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from statistics import mean
 
 from clover_decide.questions import Boolean, Choice, Score
-from clover_eval.datasets import LabelledGroup
+from clover_eval.datasets import LabelledGroup, World
 from clover_eval.results import Given, Row
-from clover_eval.scoring import is_right, violated
-from clover_eval.statistics import Interval, McNemar, mcnemar, paired_difference, ratio
+from clover_eval.scoring import is_right, same_answer, violated
+from clover_eval.statistics import Interval, McNemar, beyond_independence, mcnemar, paired_difference, ratio
+from clover_eval.variants import touched
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One group under one runner: which questions are right, and how many of its rules the answers break."""
+    """One group under one runner: which questions are right, and how many of its rules the answers break.
+
+    broken: None where not every question is answered.
+    """
 
     group: LabelledGroup
     row: Row
     right: Mapping[str, bool]
-    broken: int
+    broken: int | None
 
     @property
     def whole(self) -> bool:
@@ -38,7 +42,7 @@ def score(group: LabelledGroup, row: Row) -> Scored:
     right = {key: key in row.answers and is_right(group, key, row.answers[key].value) for key in group.questions.questions}
     values = {key: given.value for key, given in row.answers.items()}
     complete = not row.failed and all(values.get(key) is not None for key in right)
-    return Scored(group, row, right, len(violated(group.rules, values)) if complete else 0)
+    return Scored(group, row, right, len(violated(group.rules, values)) if complete else None)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Accuracy:
     """Accuracy of one runner on one part of a set.
 
     expected: the group accuracy that independent errors would give, the mean over groups of p^k with p the question accuracy
-        of this part and k the questions of the group.
+        of this part and k the questions of the group. beyond: group accuracy minus that.
     violations: the share of groups with rules, all questions answered, whose answers break at least one.
     pairs: the share of twin pairs of which both groups are right.
     failed, unsupported: groups that failed and questions that could not be asked; both count as wrong.
@@ -57,16 +61,12 @@ class Accuracy:
     question: Interval
     group: Interval
     expected: float
+    beyond: Interval
     violations: Interval | None
     pairs: Interval | None
     failed: int
     unsupported: int
     seconds: float
-
-    @property
-    def beyond(self) -> float:
-        """Group accuracy minus what independent errors would give."""
-        return self.group.value - self.expected
 
 
 def accuracy(scored: Sequence[Scored]) -> Accuracy:
@@ -75,14 +75,15 @@ def accuracy(scored: Sequence[Scored]) -> Accuracy:
     sizes = [float(len(s.right)) for s in scored]
     question = ratio([float(s.hits) for s in scored], sizes, clusters)
     ones = [1.0] * len(scored)
-    ruled = [s for s in scored if s.group.rules and not s.row.failed and set(s.row.answers) == set(s.right)]
+    ruled = [s for s in scored if s.group.rules and s.broken is not None]
     return Accuracy(
         groups=len(scored),
         questions=int(sum(sizes)),
         question=question,
         group=ratio([float(s.whole) for s in scored], ones, clusters),
         expected=mean(question.value**size for size in sizes),
-        violations=ratio([float(s.broken > 0) for s in ruled], [1.0] * len(ruled), [s.group.cluster for s in ruled]) if ruled else None,
+        beyond=beyond_independence([float(s.hits) for s in scored], sizes, [float(s.whole) for s in scored], clusters),
+        violations=ratio([float(bool(s.broken)) for s in ruled], [1.0] * len(ruled), [s.group.cluster for s in ruled]) if ruled else None,
         pairs=pair_accuracy(scored),
         failed=sum(s.row.failed is not None for s in scored),
         unsupported=sum(len(s.row.unsupported) for s in scored),
@@ -136,16 +137,17 @@ class Ambiguity:
     """How a runner does where the material leaves several worlds open.
 
     consistent: the share of groups whose answers are those of one of the worlds. likeliest: … of the most probable one.
-    log_probability: the mean over groups of Σ log p(gold answer); of a question whose distribution is not given, all that is
-        left of its probability goes to the gold answer, so this is at most what the runner says. best: the same of the
-        stated probabilities, which no answerer that knows no more can beat on average.
+    log_probability: the mean over `scored` groups of Σ log p(gold answer) over the questions with a full distribution (yes/no, choices,
+        scores), each p at least 1e-6. Of a joint answer these are conditional on what was committed before.
+    stated: the same of the text's own probabilities taken together, log P(the gold answers to those questions).
     """
 
     groups: int
     consistent: Interval
     likeliest: Interval
+    scored: int
     log_probability: float | None
-    best: float
+    stated: float | None
 
 
 def ambiguity(scored: Sequence[Scored]) -> Ambiguity | None:
@@ -153,22 +155,25 @@ def ambiguity(scored: Sequence[Scored]) -> Ambiguity | None:
     open_groups = [s for s in scored if s.group.worlds]
     if not open_groups:
         return None
-    fits = [_fits(s) for s in open_groups]
-    ones = [1.0] * len(fits)
-    logs = [log_probability(s) for s in open_groups]
-    stated = [math.log(next(w.probability for w in s.group.worlds if w.answers == s.group.answers)) for s in open_groups]
+    fits = [[_fits(s, world) for world in s.group.worlds] for s in open_groups]
+    ones, clusters = [1.0] * len(fits), [s.group.cluster for s in open_groups]
+    likeliest = [f[_likeliest(s)] for f, s in zip(fits, open_groups, strict=True)]
+    logs = [(found, stated_log_probability(s.group)) for s in open_groups if (found := log_probability(s)) is not None]
     return Ambiguity(
         len(fits),
-        ratio([float(any(f)) for f in fits], ones),
-        ratio([float(f[_likeliest(s)]) for f, s in zip(fits, open_groups, strict=True)], ones),
-        mean(x for x in logs if x is not None) if all(x is not None for x in logs) else None,
-        mean(stated),
+        ratio([float(any(f)) for f in fits], ones, clusters),
+        ratio([float(f) for f in likeliest], ones, clusters),
+        len(logs),
+        mean(found for found, _ in logs) if logs else None,
+        mean(stated for _, stated in logs) if logs else None,
     )
 
 
-def _fits(s: Scored) -> list[bool]:
+def _fits(s: Scored, world: World) -> bool:
+    """Whether the answers are those of a world."""
+    kinds = {key: question.type for key, question in s.group.questions.questions.items()}
     values = {key: given.value for key, given in s.row.answers.items()}
-    return [values == world.answers for world in s.group.worlds]
+    return all(same_answer(kind, values.get(key), world.answers[key]) for key, kind in kinds.items())
 
 
 def _likeliest(s: Scored) -> int:
@@ -176,20 +181,18 @@ def _likeliest(s: Scored) -> int:
 
 
 def log_probability(s: Scored) -> float | None:
-    """Σ log p(gold answer) over the questions; None where an answer or its probability is missing."""
-    logs = [gold_probability(s, key) for key in s.right]
-    return sum(math.log(max(p, 1e-9)) for p in logs if p is not None) if None not in logs else None
-
-
-def gold_probability(s: Scored, key: str) -> float | None:
-    """The probability given to the gold answer; of an open type, all that is left where another value was answered."""
-    given = s.row.answers.get(key)
-    if given is None or given.probability is None:
+    """Σ log p(gold answer) over the questions with a full distribution; None if such a question has none, or there is none."""
+    names = {key: name for key in s.right if (name := option_name(s.group, key)) is not None}
+    listed = [((s.row.answers.get(key) or Given(None)).probabilities or {}).get(name) for key, name in names.items()]
+    if not listed or any(p is None for p in listed):
         return None
-    name = option_name(s.group, key)
-    if name is not None and given.probabilities:
-        return given.probabilities.get(name)
-    return given.probability if s.right[key] else 1.0 - given.probability
+    return sum(math.log(max(p, 1e-6)) for p in listed if p is not None)
+
+
+def stated_log_probability(group: LabelledGroup) -> float:
+    """log P(gold answers to the questions with a full distribution), by the text's own probabilities."""
+    keys = [key for key in group.answers if option_name(group, key) is not None]
+    return math.log(sum(w.probability for w in group.worlds if all(w.answers[key] == group.answers[key] for key in keys)))
 
 
 def option_name(group: LabelledGroup, key: str) -> str | None:
@@ -198,7 +201,7 @@ def option_name(group: LabelledGroup, key: str) -> str | None:
     if isinstance(question, Boolean):
         return "true" if gold else "false"
     if isinstance(question, Score):
-        return question.levels[gold].value
+        return str(gold)
     return gold if isinstance(question, Choice) else None
 
 
@@ -210,17 +213,21 @@ class Flips:
     groups: Interval
 
 
-def flips(base: Sequence[Scored], varied: Sequence[Scored]) -> Flips:
-    """Both on the same groups, failed ones left out."""
-    pairs = [(a, b) for a, b in zip(base, varied, strict=True) if not a.row.failed and not b.row.failed]
+def flips(base: Sequence[Scored], varied: Sequence[Scored], variant: str) -> Flips:
+    """Both on the same groups. Only questions that the variant asks in another form are counted, and no failed group."""
+    pairs = [(a, b) for a, b in zip(base, varied, strict=True) if not a.row.failed and not b.row.failed and touched(variant, a.group)]
     clusters = [a.group.cluster for a, _ in pairs]
-    changed = [float(sum(_differs(a.row.answers.get(key), b.row.answers.get(key)) for key in a.right)) for a, b in pairs]
-    asked = [float(len(a.right)) for a, _ in pairs]
+    keys = [touched(variant, a.group) for a, _ in pairs]
+    changed = [
+        float(sum(_differs(a.row.answers.get(key), b.row.answers.get(key)) for key in some))
+        for (a, b), some in zip(pairs, keys, strict=True)
+    ]
+    asked = [float(len(some)) for some in keys]
     return Flips(ratio(changed, asked, clusters), ratio([float(c > 0) for c in changed], [1.0] * len(changed), clusters))
 
 
 def _differs(a: Given | None, b: Given | None) -> bool:
     first, second = a.value if a else None, b.value if b else None
     if isinstance(first, list) and isinstance(second, list):
-        return set(first) != set(second)
+        return not same_answer("multi_choice", first, second)
     return first != second

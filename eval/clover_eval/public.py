@@ -8,6 +8,7 @@ max(0.01, 0.5%), scores within 0.5, everything else exactly. Rules written as pr
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,16 @@ TIME = r"([01]\d|2[0-3]):[0-5]\d"
 
 
 def load_public(path: Path) -> LoadedSet:
-    """A file in this form. The set takes its name from the folder and the file: `cvss_advisories/dev`.
+    """A file in this form. The set takes its name from the folder and the file: `cvss_advisories-dev`.
 
     Raises:
         FormatError: not such a file; the message says where and why.
     """
     content = read_content(path)
     groups = tuple(_group(row, where) for where, row in numbered_rows(content, str(path)))
+    twice = [name for name, count in Counter(g.id for g in groups).items() if count > 1]
+    if twice:
+        raise FormatError("the id is used twice", path=str(path), given=twice[0], accepted="distinct ids")
     if not groups:
         raise FormatError("holds no group", path=str(path), accepted="one JSON object a line")
     return LoadedSet(f"{path.resolve().parent.name}-{path.stem}", hashlib.sha256(content.encode()).hexdigest(), groups)
@@ -43,6 +47,8 @@ def _group(row: Mapping[str, Any], where: str) -> LabelledGroup:
     listed = row["questions"]
     if not isinstance(listed, list) or not all(isinstance(q, dict) and isinstance(q.get("id"), str) for q in listed):
         raise FormatError("questions are no list of objects with an id", path=f"{where}.questions", accepted="[{id, type, text, options?}]")
+    if len({q["id"] for q in listed}) < len(listed):
+        raise FormatError("a question id is used twice", path=f"{where}.questions", accepted="distinct ids")
     try:
         made = {q["id"]: _question(q, f"{where}.questions.{q['id']}") for q in listed}
         questions: QuestionSet = read_questions(FrozenMap(made))

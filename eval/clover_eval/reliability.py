@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -68,14 +69,19 @@ def calibration(outcomes: Sequence[Outcome]) -> Calibration | None:
 
 
 def reliability_curve(outcomes: Sequence[Outcome], bins: int = BINS) -> tuple[Bin, ...]:
-    """Bins of equal numbers by rising probability; equal probabilities keep their order."""
-    ordered = sorted(outcomes, key=lambda o: o.probability)
-    parts = np.array_split(np.arange(len(ordered)), min(bins, len(ordered)))
-    out: list[Bin] = []
-    for part in parts:
-        some = [ordered[i] for i in part]
-        out.append(Bin(float(np.mean([o.probability for o in some])), float(np.mean([o.right for o in some])), len(some)))
-    return tuple(out)
+    """Bins of about equal numbers by rising probability; equal probabilities share a bin."""
+    parts: list[list[Outcome]] = [[]]
+    done = 0
+    for _, tied in groupby(sorted(outcomes, key=lambda o: o.probability), key=lambda o: o.probability):
+        parts[-1] += tied
+        if done + len(parts[-1]) >= len(parts) * len(outcomes) / bins:
+            done += len(parts[-1])
+            parts.append([])
+    return tuple(_bin(part) for part in parts if part)
+
+
+def _bin(part: Sequence[Outcome]) -> Bin:
+    return Bin(float(np.mean([o.probability for o in part])), float(np.mean([o.right for o in part])), len(part))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,11 @@ FORMAT, VERSION = "clover-eval-results", 1
 
 @dataclass(frozen=True)
 class Given:
-    """One answer as given. `probability` is None where a runner gives none; `probabilities` are those by option."""
+    """One answer as given. `probability` is None where a runner gives none.
+
+    probabilities: by option ("true" and "false", option values, level indices from "0" on; of a multiple choice that each
+        option belongs to the answer), where the runner gives them.
+    """
 
     value: Any
     probability: float | None = None
@@ -31,7 +35,10 @@ class Given:
 
 @dataclass(frozen=True)
 class Row:
-    """What a runner said about one group. `failed` rows have no answers and count as wrong."""
+    """What a runner said about one group. `failed` rows have no answers and count as wrong.
+
+    unsupported: questions of a type that the runner cannot be asked, or that it refused.
+    """
 
     id: str
     material: str

@@ -11,22 +11,26 @@ from clover_eval.datasets import AnswerRule, LabelledGroup
 
 
 def is_right(group: LabelledGroup, key: str, value: Any) -> bool:
-    """Whether a value counts as the gold answer.
+    """Whether a value counts as the gold answer."""
+    return same_answer(group.questions.questions[key].type, value, group.answers[key], group.tolerance.get(key, 1e-9))
 
-    Numbers within the group's tolerance; multiple choices as sets; quotes without regard to case, to a leading article
-    and to punctuation around them; everything else exactly.
+
+def same_answer(kind: str, value: Any, gold: Any, tolerance: float = 1e-9) -> bool:
+    """Whether two values of a question type count as the same answer. Any value is accepted and compared.
+
+    Numbers within the tolerance; multiple choices as sets; quotes without regard to case, to a leading article and to
+    punctuation around them; everything else exactly.
     """
-    gold, kind = group.answers[key], group.questions.questions[key].type
     if value is None:
         return False
     if kind == "multi_choice":
-        return isinstance(value, (list, tuple)) and set(value) == set(gold)
+        return isinstance(value, (list, tuple)) and sorted(map(repr, value)) == sorted(map(repr, gold))
     if kind == "quote":
         return isinstance(value, str) and _bare(value) == _bare(gold)
     if kind in ("integer", "number", "score"):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return False
-        return abs(value - gold) <= group.tolerance.get(key, 1e-9)
+        return gold - tolerance <= value <= gold + tolerance
     return type(value) is type(gold) and value == gold
 
 

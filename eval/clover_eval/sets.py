@@ -23,13 +23,13 @@ class ShippedSet:
 
 SETS: Mapping[str, ShippedSet] = {
     "linked-500": ShippedSet(
-        "test: report on it, never tune or train on it", "4d073748be3b328a8532d106638ef004a177630d685520c41ee1f887a533d5fa"
+        "test: report on it, never tune or train on it", "a892d2670fb3e870d9ca603cfe5934c80769a3f3173829b61f0d3139add1db9b"
     ),
     "linked-val": ShippedSet(
-        "validation: for tuning, thresholds and baselines", "3de65848c8dbc2c3315a1bcce0bf1bebd6af298a1f16efaaade5d9e91b16e3df"
+        "validation: for tuning, thresholds and baselines", "ec20bd04775ebd3390a2f8ccf09b539f41d5d8da2c359ac01c55fd7bf69786d0"
     ),
     "linked-causal": ShippedSet(
-        "test: one final question with and without those it builds on", "504743d5c2cace3c13ef62124d6c4f9bf1ab1e9d82cda6cb07a09f5d01e4dcba"
+        "test: one final question with and without those it builds on", "4aa8ffd5494b2ed3bc57f9f670eb21bb71f308cd0e40303aa964de8344e47a30"
     ),
 }
 

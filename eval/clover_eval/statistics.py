@@ -13,7 +13,7 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with the bounds of its 95% percentile-bootstrap interval."""
+    """A value with the bounds of its 95% interval: percentile bootstrap, or exact where all or none are right."""
 
     value: float
     low: float
@@ -29,15 +29,31 @@ def ratio(part: Sequence[float], whole: Sequence[float], clusters: Sequence[str]
     Args:
         part, whole: one number a group.
         clusters: the cluster of each group; by default each is its own.
-        seed: of the resampling. The interval is that of the ratio of resampled sums (percentiles 2.5 and 97.5).
+        seed: of the resampling. The interval is that of the ratio of resampled sums (percentiles 2.5 and 97.5). Where all or none are
+            right every resample is the same, and the exact binomial bound over clusters is given (Clopper & Pearson 1934).
     """
-    p, w = np.asarray(part, float), np.asarray(whole, float)
-    if clusters is not None:
-        index = {name: i for i, name in enumerate(dict.fromkeys(clusters))}
-        place = np.array([index[name] for name in clusters], dtype=int)
-        p, w = np.bincount(place, p, len(index)), np.bincount(place, w, len(index))
+    p, w = _summed(part, whole, clusters=clusters)
     if w.sum() <= 0:
         return Interval(float("nan"), float("nan"), float("nan"))
+    bound = 0.025 ** (1.0 / int((w > 0).sum()))
+    if (p == 0).all():
+        return Interval(0.0, 0.0, 1.0 - bound)
+    if (p == w).all():
+        return Interval(1.0, bound, 1.0)
+    return _interval(p, w, seed)
+
+
+def _summed(*columns: Sequence[float], clusters: Sequence[str] | None) -> list[np.ndarray]:
+    """Columns of numbers a group, summed over clusters."""
+    arrays = [np.asarray(column, float) for column in columns]
+    if clusters is None:
+        return arrays
+    index = {name: i for i, name in enumerate(dict.fromkeys(clusters))}
+    place = np.array([index[name] for name in clusters], dtype=int)
+    return [np.bincount(place, column, len(index)) for column in arrays]
+
+
+def _interval(p: np.ndarray, w: np.ndarray, seed: int) -> Interval:
     counts = _resampled(len(p), seed)
     tops, bottoms = counts @ p, counts @ w
     # A resample without any question of the kind says nothing.
@@ -46,11 +62,33 @@ def ratio(part: Sequence[float], whole: Sequence[float], clusters: Sequence[str]
     return Interval(float(p.sum() / w.sum()), float(low), float(high))
 
 
+def beyond_independence(
+    hits: Sequence[float], sizes: Sequence[float], whole: Sequence[float], clusters: Sequence[str] | None = None, seed: int = 0
+) -> Interval:
+    """Group accuracy minus what independent errors would give, the mean over groups of p^k.
+
+    Args:
+        hits, sizes, whole: questions right, questions asked (k), and whether all were right, one number a group.
+        clusters, seed: as in `ratio`; p is that of each resample.
+    """
+    kinds = sorted(set(sizes))
+    of_size = [[float(size == kind) for size in sizes] for kind in kinds]
+    right, asked, all_right, *numbers = _summed(hits, sizes, whole, *of_size, clusters=clusters)
+    weights = np.vstack([np.ones(len(right)), _resampled(len(right), seed)])
+    groups = [weights @ number for number in numbers]
+    p = (weights @ right) / np.maximum(weights @ asked, 1e-12)
+    expected = sum(n * p**kind for n, kind in zip(groups, kinds, strict=True))
+    draws = (weights @ all_right - expected) / np.maximum(sum(groups), 1e-12)
+    low, high = np.percentile(draws[1:], [2.5, 97.5])
+    return Interval(float(draws[0]), float(low), float(high))
+
+
 def paired_difference(
     a: Sequence[float], b: Sequence[float], whole: Sequence[float], clusters: Sequence[str] | None = None, seed: int = 0
 ) -> Interval:
     """(Σ a - Σ b) / Σ whole, both modes resampled on the same clusters."""
-    return ratio(np.asarray(a, float) - np.asarray(b, float), whole, clusters, seed)  # pyright: ignore[reportArgumentType]
+    first, second, w = _summed(a, b, whole, clusters=clusters)
+    return _interval(first - second, w, seed)
 
 
 @lru_cache(maxsize=16)

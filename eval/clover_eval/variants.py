@@ -47,6 +47,14 @@ def _with(group: LabelledGroup, questions: Mapping[str, AnyQuestion]) -> Labelle
     return replace(group, questions=QuestionSet(FrozenMap(dict(questions))))
 
 
+def touched(variant: str, group: LabelledGroup) -> frozenset[str]:
+    """The questions that a variant asks in another form: all of them in another order, some with other options or words."""
+    if variant == "order":
+        return frozenset(group.questions.questions) if len(group.questions.questions) > 1 else frozenset()
+    form = VARIANTS[variant](group).questions.questions
+    return frozenset(key for key, question in group.questions.questions.items() if form[key] != question)
+
+
 VARIANTS: Mapping[str, Callable[[LabelledGroup], LabelledGroup]] = {
     "options": option_order,
     "order": question_order,

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from clover_engine.kernels.allowed_head.reference import allowed_head, log_mass
-from clover_engine.kernels.shared_prefix_attention.reference import shared_prefix_attention
+from clover_engine.kernels.shared_prefix_attention import fused, reference
+
+IMPLEMENTATIONS = [reference.shared_prefix_attention, fused.shared_prefix_attention]
 
 
-@pytest.mark.parametrize(("rows", "length", "prefix", "own"), [(1, 1, 0, 1), (3, 5, 7, 6), (2, 4, 0, 9), (4, 2, 33, 2)])
-def test_shared_prefix_attention_is_attention_over_the_concatenation(rows: int, length: int, prefix: int, own: int) -> None:
+@pytest.mark.parametrize("shared_prefix_attention", IMPLEMENTATIONS)
+@pytest.mark.parametrize(("rows", "length", "prefix", "own"), [(1, 1, 0, 1), (3, 5, 7, 6), (2, 4, 0, 9), (4, 2, 33, 2), (1, 40, 300, 40)])
+def test_shared_prefix_attention_is_attention_over_the_concatenation(
+    rows: int, length: int, prefix: int, own: int, shared_prefix_attention: Any
+) -> None:
     torch.manual_seed(rows * 100 + prefix)
     heads, groups, dim = 6, 2, 8
     query = torch.randn(rows, length, heads, dim)
@@ -34,7 +41,8 @@ def test_shared_prefix_attention_is_attention_over_the_concatenation(rows: int, 
                 torch.testing.assert_close(out[r, t, h], weights @ values[seen], atol=1e-5, rtol=1e-4)
 
 
-def test_a_query_that_sees_nothing_yields_zeros() -> None:
+@pytest.mark.parametrize("shared_prefix_attention", IMPLEMENTATIONS)
+def test_a_query_that_sees_nothing_yields_zeros(shared_prefix_attention: Any) -> None:
     out = shared_prefix_attention(
         torch.randn(1, 1, 2, 4),
         torch.zeros(1, 0, 4),

@@ -60,7 +60,13 @@ def test_a_plain_and_a_gzipped_file_read_alike(tmp_path: Path) -> None:
         ({**GOOD, "answers": {"wet": None}}, "no value of a boolean"),
         ({**GOOD, "material": ""}, "is no text"),
         ({**GOOD, "questions": {"wet": {"type": "yesno", "text": "?"}}}, "unknown question type"),
-        ({**GOOD, "rules": [{"text": "half"}]}, "rules or worlds"),
+        ({**GOOD, "rules": [{"text": "half"}]}, "a rule has another form"),
+        ({**GOOD, "rules": [{"text": "odd", "schema": {"properties": 3}}]}, "a rule has another form"),
+        ({**GOOD, "worlds": [{"probability": 1.0, "answers": {"wet": False}}]}, "one of them the gold answers"),
+        ({**GOOD, "worlds": [{"probability": 0.0, "answers": {"wet": True}}]}, "worlds have another form"),
+        ({**GOOD, "pair": 3}, "pair"),
+        ({**GOOD, "final": "dry"}, "final"),
+        ({**GOOD, "questions": {"d": {"type": "date", "text": "?"}}, "answers": {"d": "tomorrow"}}, "no value of a date"),
     ],
 )
 def test_a_bad_row_is_refused_with_its_place(tmp_path: Path, row: Any, said: str) -> None:
@@ -121,6 +127,7 @@ def test_a_subset_keeps_pairs_whole_and_is_the_same_each_time() -> None:
     assert all(g.id in ids for g in groups if g.pair and g.pair in {s.pair for s in some})
     with pytest.raises(FormatError, match="at least 1"):
         subset(groups, 0)
+    assert len(subset(load_set("linked-causal").groups, 1)) == 2, "a pair is the least"
 
 
 def test_public_groups_with_their_tolerances(tmp_path: Path) -> None:
@@ -142,6 +149,7 @@ def test_public_groups_with_their_tolerances(tmp_path: Path) -> None:
         ({"questions": [{"id": "cvss", "type": "boolean"}]}, "has no text"),
         ({"questions": [{"id": "cvss", "type": "choice", "text": "?", "options": ["one"]}]}, "2 to 255"),
         ({"answers": {"cvss": 7.1}}, "different ids"),
+        ({"questions": [*PUBLIC["questions"], PUBLIC["questions"][0]]}, "used twice"),
         ({"answers": {"cvss": 11.0, "at": "09:30", "n": 1}}, "no value of a number"),
     ],
 )

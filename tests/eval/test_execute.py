@@ -7,14 +7,17 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from clover_decide.errors import FormatError, InputError
+from clover_eval.datasets import LabelledGroup
 from clover_eval.execute import Task, run
-from clover_eval.results import read_results
+from clover_eval.results import Given, read_results
+from clover_eval.runners.base import Reply
 from clover_eval.variants import VARIANTS
 from tests.conftest import ROOT
 from tests.eval.makers import Oracle, group, loaded
@@ -83,6 +86,51 @@ def test_a_cut_off_line_is_asked_again_and_a_broken_one_refused(tmp_path: Path) 
     path.write_text("\n".join([*lines[:3], "broken", *lines[3:]]) + "\n")
     with pytest.raises(FormatError, match="is no row of results"):
         run(SOURCE, GROUPS, [Task(Oracle())], tmp_path, resume=True)
+
+
+class Odd(Oracle):
+    """Answers with what cannot be written as JSON or as text."""
+
+    def answer(self, group: LabelledGroup) -> Reply:
+        reply = super().answer(group)
+        odd = {"g01": float("inf"), "g02": "\ud800"}.get(group.id)
+        return Reply({**reply.answers, "days": Given(odd)}) if odd is not None else reply
+
+
+def test_an_answer_that_cannot_be_written_is_a_failed_row(tmp_path: Path) -> None:
+    (path,) = run(SOURCE, GROUPS, [Task(Odd())], tmp_path)
+    assert [row.id for row in read_results(path).rows if row.failed] == ["g01", "g02"]
+
+
+class Counting(Oracle):
+    """Notes how many are asked at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock, self.now, self.most = threading.Lock(), 0, 0
+
+    def answer(self, group: LabelledGroup) -> Reply:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02)
+        with self.lock:
+            self.now -= 1
+        return super().answer(group)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_as_many_are_asked_at_once_as_was_said(tmp_path: Path, concurrency: int) -> None:
+    runner = Counting()
+    run(SOURCE, GROUPS, [Task(runner)], tmp_path, concurrency=concurrency)
+    assert runner.most == concurrency
+
+
+def test_rows_that_are_kept_count_as_progress(tmp_path: Path) -> None:
+    run(SOURCE, GROUPS[:5], [Task(Oracle())], tmp_path)
+    seen: list[str] = []
+    run(SOURCE, GROUPS, [Task(Oracle())], tmp_path, resume=True, progress=lambda name, failed: seen.append(name))
+    assert len(seen) == len(GROUPS)
 
 
 def test_several_at_once_give_the_same_rows(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def test_accuracy_of_four_groups() -> None:
     assert a.question.value == pytest.approx(8 / 12)
     assert a.group.value == pytest.approx(2 / 4)
     assert a.expected == pytest.approx((8 / 12) ** 3)
-    assert a.beyond == pytest.approx(0.5 - (8 / 12) ** 3)
+    assert a.beyond.value == pytest.approx(0.5 - (8 / 12) ** 3)
+    assert a.beyond.low <= a.beyond.value <= a.beyond.high
     assert a.violations is not None and a.violations.value == pytest.approx(1 / 3)
     assert a.pairs is not None and a.pairs.value == pytest.approx(1 / 2)
 
@@ -92,19 +93,39 @@ def test_worlds() -> None:
     a = ambiguity([score(g, row(g, given(**values))) for g, values in zip(groups, answers, strict=True)])
     assert a is not None
     assert (a.consistent.value, a.likeliest.value) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
-    assert a.best == pytest.approx(math.log(0.5))
+    assert a.scored == 0 and a.log_probability is None, "no distributions were given"
+    with_all = Given(True, 0.9, {"true": 0.9, "false": 0.1}), Given("b", 0.5, {"a": 0.3, "b": 0.5, "c": 0.2})
+    a = ambiguity([score(groups[0], row(groups[0], {"late": with_all[0], "kind": with_all[1], "days": Given(4, 0.4)}))])
+    assert a is not None and a.log_probability == pytest.approx(math.log(0.9 * 0.5)) and a.stated == pytest.approx(math.log(0.5))
     assert ambiguity([score(group(), row(group()))]) is None
 
 
-def test_log_probability_takes_the_gold_option_and_what_is_left_of_an_open_type() -> None:
-    g = group()
+def test_worlds_fit_by_the_same_rules_as_answers_are_right() -> None:
+    questions = {"m": MultiChoice("?", options=("x", "y")), "q": Quote("?")}
+    worlds = (World(1.0, {"m": ["x", "y"], "q": "the Tannery"}),)
+    g = group(questions=questions, answers=worlds[0].answers, worlds=worlds)
+    a = ambiguity([score(g, row(g, given(m=["y", "x"], q="Tannery")))])
+    assert a is not None and a.consistent.value == 1.0
+
+
+def test_log_probability_takes_the_questions_with_a_distribution() -> None:
+    questions = {**QUESTIONS, "grade": Score("?", levels=("low", "high"))}
+    g = group(questions=questions, answers={**GOLD, "grade": 1})
     answers = {
         "late": Given(False, 0.6, {"true": 0.4, "false": 0.6}),
         "kind": Given("b", 0.5, {"a": 0.3, "b": 0.5, "c": 0.2}),
         "days": Given(7, 0.9, {"7": 0.9}),
+        "grade": Given(0, 0.7, {"0": 0.7, "1": 0.3}),
     }
-    assert log_probability(score(g, row(g, answers))) == pytest.approx(math.log(0.4) + math.log(0.5) + math.log(0.1))
-    assert log_probability(score(g, row(g, {**answers, "days": Given(4, None)}))) is None
+    assert log_probability(score(g, row(g, answers))) == pytest.approx(math.log(0.4) + math.log(0.5) + math.log(0.3))
+    assert log_probability(score(g, row(g, {**answers, "late": Given(True, None)}))) is None
+
+
+@pytest.mark.parametrize("value", [[{"x": 1}], 10**400, float("nan"), "\ud800", {"a": 1}, [None], ["x", "x"]])
+def test_any_nonsense_is_merely_wrong(value: object) -> None:
+    questions = {"m": MultiChoice("?", options=("x", "y")), "n": Number("?"), "q": Quote("?"), "b": Boolean("?")}
+    g = group(questions=questions, answers={"m": ["x"], "n": 2.5, "q": "word", "b": True})
+    assert not any(is_right(g, key, value) for key in questions)
 
 
 def test_flips_count_changed_answers_without_failed_groups() -> None:
@@ -115,12 +136,22 @@ def test_flips_count_changed_answers_without_failed_groups() -> None:
         score(groups[1], row(groups[1])),
         score(groups[2], row(groups[2], {}, failed={"error": "x"})),
     ]
-    f = flips(base, varied)
+    f = flips(base, varied, "order")
     assert f.questions.value == pytest.approx(1 / 6) and f.groups.value == pytest.approx(1 / 2)
+
+
+def test_only_questions_in_another_form_can_flip() -> None:
+    g = group(paraphrases={"late": "Was it too late?"})
+    base, varied = score(g, row(g)), score(g, row(g, given(late=False, kind="c", days=4)))
+    assert flips([base], [varied], "paraphrase").questions.value == 1.0, "of one paraphrased question one flips"
+    assert flips([base], [varied], "options").questions.value == 1.0, "of one choice one flips"
+    assert flips([base], [varied], "order").questions.value == pytest.approx(2 / 3)
+    plain = group()
+    assert math.isnan(flips([score(plain, row(plain))], [score(plain, row(plain))], "paraphrase").questions.value)
 
 
 def test_the_order_of_a_multiple_choice_is_no_flip() -> None:
     questions = {"m": MultiChoice("?", options=("x", "y")), "b": QUESTIONS["late"]}
     g = group(questions=questions, answers={"m": ["x", "y"], "b": True})
-    f = flips([score(g, row(g, given(m=["x", "y"], b=True)))], [score(g, row(g, given(m=["y", "x"], b=True)))])
+    f = flips([score(g, row(g, given(m=["x", "y"], b=True)))], [score(g, row(g, given(m=["y", "x"], b=True)))], "order")
     assert f.questions.value == 0.0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clover_decide.questions import AnyQuestion, Boolean, Choice, Score
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, MultiChoice, Score
 from clover_eval.datasets import AnswerRule, LabelledGroup
 from clover_eval.results import Given
 from clover_eval.runners.projection import best_first, candidates, project
@@ -36,11 +36,7 @@ def made(seed: int) -> tuple[LabelledGroup, dict[str, Given]]:
     )
     answers: dict[str, Given] = {}
     for key, question in questions.items():
-        names = (
-            ["true", "false"]
-            if isinstance(question, Boolean)
-            else [o.value for o in (question.options if isinstance(question, Choice) else question.levels)]
-        )
+        names = {"boolean": ["true", "false"], "choice": ["a", "b", "c"], "score": ["0", "1", "2"]}[question.type]
         weights = [rng.random() for _ in names]
         shares = {name: w / sum(weights) for name, w in zip(names, weights, strict=True)}
         best = max(shares, key=lambda name: shares[name])
@@ -95,4 +91,26 @@ def test_rules_that_cannot_hold_leave_the_answers() -> None:
     never = AnswerRule("never", {"properties": {"late": {"enum": []}}, "required": ["late"]})
     g = group(rules=(never,))
     answers = {"late": Given(True, 0.9, {"true": 0.9, "false": 0.1}), "kind": Given("b", 0.9), "days": Given(4, 0.5)}
+    assert project(g, answers) == (answers, False)
+
+
+def test_an_option_that_a_rule_asks_for_joins_the_ones_that_were_sure() -> None:
+    questions = {"m": MultiChoice("?", options=("a", "b", "c"))}
+    must = AnswerRule("a applies", {"properties": {"m": {"contains": {"const": "a"}}}, "required": ["m"]})
+    g = group(questions=questions, answers={"m": ["a", "c"]}, rules=(must,))
+    for listed in ({"a": 0.49, "b": 0.02, "c": 0.98}, None):
+        projected, found = project(g, {"m": Given(["c"], 0.5, listed)})
+        assert found and projected["m"].value == ["a", "c"], listed
+    only_one = {"m": MultiChoice("?", options=("a", "b", "c"), maximum=1)}
+    projected, _ = project(group(questions=only_one, answers={"m": ["a"]}, rules=(must,)), {"m": Given(["c"], 0.9)})
+    assert projected["m"].value == ["a"]
+
+
+def test_no_value_outside_the_bounds_of_its_question_is_offered() -> None:
+    rule = AnswerRule("ten or more", {"properties": {"n": {"minimum": 10}, "k": {"enum": [5]}}, "required": ["n"]})
+    questions = {"n": Integer("?", maximum=7), "k": Integer("?", maximum=7)}
+    g = group(questions=questions, answers={"n": 7, "k": 5}, rules=(rule,))
+    answers = {"n": Given(3, 0.6), "k": Given(4, 0.6)}
+    assert candidates(g, "n", answers["n"]) == [(3, 0.6)]
+    assert [value for value, _ in candidates(g, "k", answers["k"])] == [4, 5]
     assert project(g, answers) == (answers, False)

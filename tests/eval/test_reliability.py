@@ -48,6 +48,12 @@ def test_calibration_error_by_hand() -> None:
     assert calibration([]) is None
 
 
+def test_equal_probabilities_share_a_bin_whatever_their_order() -> None:
+    some = [Outcome(0.5, i < 50, str(i)) for i in range(100)]
+    found = calibration(some)
+    assert found is not None and found.ece == pytest.approx(0.0) and len(found.curve) == 1
+
+
 def test_coverage_by_hand() -> None:
     some = [Outcome(0.9, True, "a"), Outcome(0.8, False, "b"), Outcome(0.8, True, "c"), Outcome(0.1, False, "d")]
     assert [(p.threshold, p.coverage, p.accuracy) for p in coverage_curve(some)] == [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from clover_eval.statistics import mcnemar, paired_difference, ratio
+from clover_eval.statistics import beyond_independence, mcnemar, paired_difference, ratio
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=0, max_size=12))
@@ -67,3 +67,24 @@ def test_a_difference_is_the_difference_of_the_ratios(rows: list[tuple[int, int,
 
 def test_nothing_to_count_is_no_number() -> None:
     assert math.isnan(ratio([0.0], [0.0]).value)
+
+
+def test_all_or_none_right_has_an_exact_bound_and_not_an_interval_without_width() -> None:
+    # Rule of three, two-sided: 1 - 0.025^(1/n).
+    none = ratio([0.0] * 50, [1.0] * 50)
+    assert (none.value, none.low, none.high) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / 50)))
+    every = ratio([4.0] * 10, [4.0] * 10, [f"pair {i // 2}" for i in range(10)])
+    assert (every.value, every.low, every.high) == (1.0, pytest.approx(0.025 ** (1 / 5)), 1.0)
+    same = paired_difference([1.0] * 5, [1.0] * 5, [1.0] * 5)
+    assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0)
+
+
+def test_independent_errors_are_not_beyond_independence_and_shared_ones_are() -> None:
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(3, 6, 3000).astype(float)
+    apart = [float(sum(rng.random() < 0.8 for _ in range(int(k)))) for k in sizes]
+    together = [float(k) * float(rng.random() < 0.8) for k in sizes]
+    for hits, least, most in ((apart, -0.03, 0.03), (together, 0.3, 0.5)):
+        whole = [float(h == k) for h, k in zip(hits, sizes, strict=True)]
+        found = beyond_independence(hits, sizes.tolist(), whole)
+        assert least < found.value < most and found.low < found.value < found.high

@@ -95,7 +95,8 @@ def test_both_formats(wire: Any, answers: Any) -> None:
     assert values == {"b": True, "c": "y", "s": 2, "m": ["q"]}
     assert reply.unsupported == ("i",)
     assert reply.answers["c"].probabilities == {"x": 0.2, "y": 0.8}
-    assert reply.probability == pytest.approx(0.75 * 0.8 * 0.8 * 0.9 * 0.9)
+    assert reply.probability is None, "a group answered in part has no probability as a whole"
+    assert reply.answers["m"].probability == pytest.approx(0.9 * 0.9) and reply.answers["s"].probabilities == {"0": 0.1, "1": 0.1, "2": 0.8}
     (body,) = bodies
     assert body["mode"] == "joint"
     asked = body["questions"]
@@ -129,6 +130,10 @@ def test_a_busy_server_is_asked_again_after_the_wait_it_names(status: int) -> No
         (good({}), "missing or has another form"),
         (good({**SYSTEMONE, "b": {"noul": 7}}), "missing or has another form"),
         (good({**SYSTEMONE, "c": {"choice": "z", "probabilities": {"x": 1.0}}}), "missing or has another form"),
+        (good({**SYSTEMONE, "c": {"choice": "z", "probabilities": {"z": 1.0}}}), "probabilities of ['z']"),
+        (good({**SYSTEMONE, "c": {"choice": "x", "probabilities": {"x": 0.2, "y": 0.8}}}), "not the most probable"),
+        (good({**SYSTEMONE, "c": {"choice": "y", "probabilities": {"x": 0.2, "y": 0.3}}}), "sum to 0.500"),
+        (good({**SYSTEMONE, "s": {"probabilities": {"-1": 0.1, "-2": 0.1, "-3": 0.8}}}), "probabilities of ['-1'"),
     ],
 )
 def test_what_a_server_does_wrong_is_said(answer: Any, said: str) -> None:
@@ -137,9 +142,12 @@ def test_what_a_server_does_wrong_is_said(answer: Any, said: str) -> None:
     assert said in str(caught.value) and url in str(caught.value)
 
 
-def test_a_refusal_of_the_decisions_format_is_an_error() -> None:
-    with server(good([{"type": "refusal", "name": "b"}])) as (url, _), pytest.raises(RunnerError, match="refusal"):
-        HttpRunner(url, "decisions").answer(G)
+def test_a_refused_question_is_left_out_and_the_others_stand() -> None:
+    refused = [{"type": "refusal", "name": "b"}, *DECISIONS[1:3], {"type": "refusal", "name": "m/0"}, DECISIONS[4]]
+    with server(good(refused)) as (url, _):
+        reply = HttpRunner(url, "decisions").answer(G)
+    assert set(reply.answers) == {"c", "s"} and reply.unsupported == ("i", "b", "m")
+    assert reply.probability is None
 
 
 def test_a_server_that_is_down_fails_the_row_and_the_run_ends(tmp_path: Path) -> None:

@@ -71,7 +71,9 @@ class Analysis:
     @property
     def baseline(self) -> Run:
         """What others are compared with: independent answering if it was run, else the first run."""
-        return next((run for run in self.plain if run.name == "independent"), self.plain[0])
+        return next(
+            (run for run in self.plain if run.header.identity.get("arm") == "independent" or run.name == "independent"), self.plain[0]
+        )
 
     @property
     def parts(self) -> list[Part]:

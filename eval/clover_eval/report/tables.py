@@ -55,8 +55,8 @@ def overall(analysis: Analysis) -> Table:
     note = (
         "Brackets: 95% intervals, 10,000 bootstrap resamples of clusters (a group, or a pair of twins), seed 0. p^k: the group accuracy "
         "that independent errors would give. Broken rules: share of completely answered groups that break one. Twins: pairs right in both. "
-        "Failed groups and questions that cannot be asked count as wrong. Seconds a group: runners of one model share the reading of a "
-        "material, so these are no benchmark."
+        "Failed groups and questions not askable (or refused) count as wrong. Seconds a group: runners of one model share the "
+        "reading of a material, so these are no benchmark."
     )
     columns = ("runner", "questions", "groups", "p^k", "groups − p^k", "broken rules", "twins", "failed", "not askable", "s/group")
     return Table("Accuracy", note, columns, tuple(rows))
@@ -137,13 +137,13 @@ def selective(analysis: Analysis) -> Table:
 
 
 def open_worlds(analysis: Analysis) -> Table:
-    rows = [(run.name, a.groups, a.consistent, a.likeliest, a.log_probability, a.best) for run, a in analysis.ambiguities()]
+    rows = [(run.name, a.groups, a.consistent, a.likeliest, a.scored, a.log_probability, a.stated) for run, a in analysis.ambiguities()]
     note = (
         "Groups whose text leaves several worlds open, with stated probabilities; gold is drawn from them. Consistent: the answers are "
-        "those of one of the worlds. log p: mean log probability of the gold group, at most (of a number or date that was not answered, all "
-        "that is left counts). Best: that of the stated probabilities."
+        "those of one of the worlds. log p: of the gold answers to yes/no questions, choices and scores, mean over the groups of their sum "
+        "(in a joint answer each is conditional on those committed before). Stated: the same by the text's own probabilities."
     )
-    columns = ("runner", "groups", "consistent", "likeliest world", "log p", "best")
+    columns = ("runner", "groups", "consistent", "likeliest world", "with probabilities", "log p", "stated")
     return Table("Where several worlds are possible", note, columns, tuple(rows))
 
 
@@ -154,11 +154,16 @@ def causal(analysis: Analysis) -> Table:
         pairs: dict[tuple[str, str], dict[str, bool]] = {}
         for s in run.scored:
             if s.group.final and s.group.pair:
-                depth, _, variant = s.group.slice.partition(", ")
+                depth, _, variant = s.group.slice.rpartition(", ")
                 pairs.setdefault((depth, s.group.pair), {})[variant] = s.right[s.group.final]
         for depth in dict.fromkeys(depth for depth, _ in pairs):
-            rows.append((run.name, depth, *_with_and_alone([v for (d, _), v in pairs.items() if d == depth and len(v) == 2])))
-    note = "The same final question of the same material. Gained and lost: right in one alone; p: exact McNemar."
+            rows.append(
+                (run.name, depth, *_with_and_alone([v for (d, _), v in pairs.items() if d == depth and set(v) == {"alone", "with"}]))
+            )
+    note = (
+        "The same final question of the same material. Gained and lost: right in one alone; p: exact McNemar. With one step there is "
+        "nothing to build on, and both are the same request."
+    )
     columns = ("runner", "steps", "pairs", "alone", "with the questions it builds on", "difference", "gained", "lost", "p")
     return Table("Does it help to ask what an answer builds on?", note, columns, tuple(rows))
 
@@ -176,11 +181,12 @@ def _with_and_alone(pairs: Sequence[dict[str, bool]]) -> tuple[Any, ...]:
 def changes(analysis: Analysis) -> Table:
     rows = []
     for base, varied in analysis.variants():
-        f = flips(base.scored, varied.scored)
+        f = flips(base.scored, varied.scored, varied.variant)
         a = accuracy(varied.scored)
         rows.append((base.name, varied.variant, f.questions, f.groups, a.question, a.group))
     note = (
-        "The same asked with turned options, in another order of questions, or in other words: how many answers change, and accuracy then."
+        "The same asked with turned options, in another order of questions, or in other words: how many of the answers to questions "
+        "asked in another form change, and the accuracy of all then."
     )
     columns = ("runner", "changed", "answers that flip", "groups with a flip", "questions right", "groups right")
     return Table("Does the form of asking matter?", note, columns, tuple(rows))

@@ -27,8 +27,7 @@ def write_report(analysis: Analysis, path: Path) -> list[Path]:
         InputError: another ending than .html, or not writable.
         MissingExtraError: jinja2 or matplotlib is not installed.
     """
-    if path.suffix != ".html":
-        raise InputError("a report is an HTML file", path="--report", given=str(path), accepted="a name that ends in .html")
+    check_name(path)
     tables = all_tables(analysis)
     made = {
         path: html(analysis, tables),
@@ -42,6 +41,12 @@ def write_report(analysis: Analysis, path: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", path="--report", given=str(path), accepted="a writable path") from None
     return list(made)
+
+
+def check_name(path: Path) -> None:
+    """Raise InputError if the name of a report has another ending than .html."""
+    if path.suffix != ".html":
+        raise InputError("a report is an HTML file", path="--report", given=str(path), accepted="a name that ends in .html")
 
 
 def heading(analysis: Analysis) -> str:
@@ -151,4 +156,4 @@ def _answer(scored: Scored, key: str) -> dict[str, Any]:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(value) or "none" if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)

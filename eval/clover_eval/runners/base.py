@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -19,7 +21,7 @@ class RunnerError(CloverError):
 
 @dataclass(frozen=True)
 class Reply:
-    """Answers to a group. `unsupported` names questions of a type that the runner cannot be asked."""
+    """Answers to a group. `unsupported` names questions of a type that the runner cannot be asked, or that it refused."""
 
     answers: Mapping[str, Given]
     probability: float | None = None
@@ -39,7 +41,7 @@ class Runner(Protocol):
     def identity(self) -> Mapping[str, Any]: ...
 
     def prepare(self, groups: Sequence[LabelledGroup]) -> None:
-        """Called once, before the first answer, with all groups of the run."""
+        """Called once, before the first answer, with all groups of the set."""
         ...
 
     def answer(self, group: LabelledGroup) -> Reply:
@@ -49,6 +51,16 @@ class Runner(Protocol):
             CloverError: the group could not be answered.
         """
         ...
+
+
+def files_sha(files: Sequence[Path]) -> str:
+    """A hash of the content of files, in the order of their names."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        with path.open("rb") as file:
+            while piece := file.read(2**22):
+                digest.update(piece)
+    return digest.hexdigest()[:16]
 
 
 def need(module: str, extra: str) -> ModuleType:

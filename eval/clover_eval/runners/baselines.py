@@ -118,4 +118,4 @@ class BagOfWordsRunner:
 def _name(question: Any, value: Any) -> str:
     if isinstance(question, Boolean):
         return "true" if value else "false"
-    return question.levels[value].value if isinstance(question, Score) else value
+    return str(value)

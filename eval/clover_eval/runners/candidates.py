@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -57,7 +57,7 @@ def candidates(question: AnyQuestion, reading: Reading) -> list[Any]:
         case Quote():
             return _unique(re.findall(r"[A-Z][\w'-]+(?: [A-Z0-9][\w'-]*)*|[a-z]+-[\w-]+", reading.text))
         case Text():
-            return _unique(re.findall(question.pattern, reading.text))
+            return _unique(found.group() for found in re.finditer(question.pattern, reading.text))
 
 
 def _numbers(question: Integer | Number, text: str) -> list[Any]:
@@ -67,7 +67,7 @@ def _numbers(question: Integer | Number, text: str) -> list[Any]:
     return _unique(int(n) for n in legal if n == int(n)) if isinstance(question, Integer) else _unique(legal)
 
 
-def _unique(values: Iterator[Any] | list[Any]) -> list[Any]:
+def _unique(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))[:MOST]
 
 

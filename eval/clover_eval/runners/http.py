@@ -26,7 +26,7 @@ class HttpRunner:
         key: a bearer token.
         joint: ask for a joint answer (`mode: "joint"`, an extension that others ignore).
         timeout: seconds for one attempt.
-        tries: attempts in all, on a refused connection, a timeout, or a status that may pass (429, 529, 5xx).
+        tries: attempts in all, on a refused connection, a timeout, or a status that may pass (`RETRIED`).
     """
 
     def __init__(
@@ -56,8 +56,10 @@ class HttpRunner:
         body = self._post(self._request(group))
         if not isinstance(body, Mapping):
             raise RunnerError("the response is no object", path=self._url, given=body, accepted="a response of the format")
-        answers = decisions_answers(body.get("answers"), self._url) if self._wire == "decisions" else body.get("answers")
-        return systemone_reply(group, answers, self._url)
+        if self._wire == "systemone":
+            return systemone_reply(group, body.get("answers"), self._url)
+        answers, refused = decisions_answers(body.get("answers"), self._url)
+        return systemone_reply(group, answers, self._url, refused)
 
     def _request(self, group: LabelledGroup) -> dict[str, Any]:
         extra = {"mode": "joint"} if self._joint else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +12,12 @@ from typing import Any
 
 import clover_decide
 from clover_decide import Decider, Decision
+from clover_decide.decider import DEFAULT_MODEL
 from clover_decide.question_base import MAX_GROUP
 from clover_decide.questions import AnyQuestion
 from clover_eval.datasets import LabelledGroup
 from clover_eval.results import Given
-from clover_eval.runners.base import Reply
+from clover_eval.runners.base import Reply, RunnerError
 from clover_eval.runners.projection import project
 
 
@@ -31,8 +33,12 @@ class LocalRunner:
     """One arm of a loaded model."""
 
     def __init__(self, decider: Decider, arm: str, facts: str = "auto") -> None:
-        self._decider, self.name, self._facts = decider, arm, facts
+        self._decider, self._arm, self._facts = decider, arm, facts
         self._groups: list[LabelledGroup] = []
+        # Told apart by name wherever it is not the shipped model as it is run by default.
+        special = {decider.model: decider.model != DEFAULT_MODEL, "float32": decider.dtype == "float32", "no facts": facts == "off"}
+        others = [told for told, wanted in special.items() if wanted]
+        self.name = f"{arm} ({', '.join(others)})" if others else arm
         self.identity: Mapping[str, Any] = {
             "model": decider.fingerprint,
             "clover_decide": clover_decide.__version__,
@@ -46,25 +52,32 @@ class LocalRunner:
         self._groups = list(groups)
 
     def answer(self, group: LabelledGroup) -> Reply:
-        return ARMS[self.name].ask(self, group)
+        return ARMS[self._arm].ask(self, group)
 
     def decide(self, material: str, questions: Mapping[str, AnyQuestion], **options: Any) -> Decision:
         return self._decider.decide(material, questions, facts=self._facts, **options)
 
     def partner(self, group: LabelledGroup) -> LabelledGroup:
-        """Another group, the same one each time, of another material and as far away in the set as possible."""
-        at = self._groups.index(group)
+        """Another group, the same one each time, of another material and as far away in the set as possible.
+
+        Raises:
+            RunnerError: the set has no other material.
+        """
+        at = next(i for i, g in enumerate(self._groups) if g.id == group.id)
         turned = [self._groups[(at + len(self._groups) // 2 + i) % len(self._groups)] for i in range(len(self._groups))]
         others = [g for g in turned if g.cluster != group.cluster]
-        # A set of one group has nobody else to lend questions or a material.
-        return next((g for g in others if len(g.questions.questions) + 1 >= len(group.questions.questions)), others[0] if others else group)
+        if not others:
+            raise RunnerError("the set has no other group to borrow from", path=group.id, accepted="a set of two or more materials")
+        return next((g for g in others if len(g.questions.questions) + 1 >= len(group.questions.questions)), others[0])
+
+
+WORDING = ("facts", "material", "prompt", "planning", "slots", "grouping", "reading")
 
 
 def prompt_sha() -> str:
-    """A hash of the code that words the prompt."""
-    from clover_decide import prompt
-
-    return hashlib.sha256(inspect.getsource(prompt).encode()).hexdigest()[:16]
+    """A hash of the code that makes the prompt and reads the answers."""
+    source = "".join(inspect.getsource(importlib.import_module(f"clover_decide.{name}")) for name in WORDING)
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def given(decision: Decision) -> dict[str, Given]:
@@ -83,8 +96,11 @@ def _plain(**options: Any) -> Callable[[LocalRunner, LabelledGroup], Reply]:
 
 def _projected(runner: LocalRunner, group: LabelledGroup) -> Reply:
     decision = runner.decide(group.material, group.questions.questions, mode="independent")
-    answers, _ = project(group, given(decision))
-    return Reply(answers, math.prod(a.probability or 0.0 for a in answers.values()))
+    answers, found = project(group, given(decision))
+    if not found:
+        raise RunnerError("no assignment that keeps the rules was found", path=group.id, accepted="rules that can hold together")
+    # The product of the marginals is not the probability given that the rules hold, so none is stated.
+    return Reply(answers, None)
 
 
 def _sequential(backwards: bool) -> Callable[[LocalRunner, LabelledGroup], Reply]:

@@ -27,7 +27,8 @@ def project(group: LabelledGroup, answers: Mapping[str, Given]) -> tuple[dict[st
     """The answers of the likeliest assignment that keeps the group's rules, and whether one was found.
 
     Only questions that a rule speaks of are changed. A type without a distribution (number, date, text) has its own value
-    as candidate and, with what probability is left shared among them, the constants and bounds that rules name for it.
+    as candidate and, with what probability is left shared among them, the legal constants and bounds that rules name for it. Of a
+    multiple choice each option is weighed apart.
     """
     touched = [key for key in answers if any(key in about(rule) for rule in group.rules)]
     fixed = {key: given.value for key, given in answers.items()}
@@ -49,8 +50,9 @@ def best_first(options: Sequence[Candidates]) -> Iterator[tuple[tuple[Any, float
     def cost(picks: tuple[int, ...]) -> float:
         return -sum(math.log(max(ordered[i][pick][1], 1e-300)) for i, pick in enumerate(picks))
 
-    start = (0,) * len(ordered)
-    queue, seen = [(cost(start), start)], {start}
+    start: tuple[int, ...] = (0,) * len(ordered)
+    queue: list[tuple[float, tuple[int, ...]]] = [(cost(start), start)]
+    seen: set[tuple[int, ...]] = {start}
     while queue:
         _, picks = heapq.heappop(queue)
         yield tuple(ordered[i][pick] for i, pick in enumerate(picks))
@@ -68,7 +70,9 @@ def candidates(group: LabelledGroup, key: str, given: Given) -> list[tuple[Any, 
     if isinstance(question, (Boolean, Choice, Score)) and listed:
         return [(_value(question, name), p) for name, p in listed.items()]
     probability = given.probability if given.probability is not None else 0.5
-    named = [value for value in _named(group, key, question) if value != given.value]
+    if isinstance(question, MultiChoice):
+        return _subsets(question, given.value or [], probability, listed)
+    named = [value for value in _named(group, key) if value != given.value and _legal(question, value)]
     rest = max(1.0 - probability, 1e-9) / max(len(named), 1)
     return [(given.value, probability), *((value, rest) for value in named)]
 
@@ -76,16 +80,27 @@ def candidates(group: LabelledGroup, key: str, given: Given) -> list[tuple[Any, 
 def _value(question: AnyQuestion, name: str) -> Any:
     if isinstance(question, Boolean):
         return name == "true"
-    if isinstance(question, Score):
-        return next(i for i, level in enumerate(question.levels) if name in (level.value, str(i)))
-    return name
+    return int(name) if isinstance(question, Score) else name
 
 
-def _named(group: LabelledGroup, key: str, question: AnyQuestion) -> list[Any]:
-    """Constants and bounds that rules name for a question; for a multiple choice all sets of options."""
-    if isinstance(question, MultiChoice):
-        names = [option.value for option in question.options]
-        return [list(c) for size in range(len(names) + 1) for c in itertools.combinations(names, size)]
+def _subsets(question: MultiChoice, chosen: Sequence[str], probability: float, listed: Mapping[str, float]) -> list[tuple[Any, float]]:
+    """All legal sets of options; without a probability for each, all are as sure as the answer is on the geometric mean."""
+    names = [option.value for option in question.options]
+    sure = max(probability, 1e-9) ** (1.0 / len(names))
+    share = {name: listed.get(name, sure if name in chosen else 1.0 - sure) for name in names}
+    sizes = range(question.minimum, question.most + 1)
+    sets = [list(some) for size in sizes for some in itertools.combinations(names, size)]
+    return [(some, math.prod(share[n] if n in some else 1.0 - share[n] for n in names)) for some in sets]
+
+
+def _legal(question: AnyQuestion, value: Any) -> bool:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(question.json_schema()).is_valid(value)
+
+
+def _named(group: LabelledGroup, key: str) -> list[Any]:
+    """Constants and bounds that rules name for a question."""
     found: list[Any] = []
 
     def walk(schema: Any) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from clover_decide.questions import AnyQuestion, Choice, Date, MultiChoice, Number, Quote, Score, Text
-from clover_eval.datasets import LabelledGroup, short_hash
+from clover_decide.questions import AnyQuestion, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
+from clover_eval.datasets import LabelledGroup, short_hash, valid_value
 from clover_eval.results import Given
 from clover_eval.runners.base import Reply, RunnerError
 from clover_eval.runners.wire import described
 
 SYSTEM = "You answer questions about a text. Reply with one JSON object that holds an answer to every question, and nothing else."
 USER = "Text:\n{material}\n\nQuestions:\n{questions}\n\nAnswer all questions from the text alone, as JSON."
-PROMPT_SHA = short_hash(SYSTEM + USER)
 
 
 def messages(group: LabelledGroup) -> list[dict[str, str]]:
@@ -35,7 +35,9 @@ def _form(question: AnyQuestion) -> str:
         case Date():
             return "(date, YYYY-MM-DD)"
         case Number():
-            return f"(number, {question.decimals} decimals)"
+            return f"(number from {question.minimum:g} to {question.maximum:g}, {question.decimals} decimals)"
+        case Integer():
+            return f"(whole number from {question.minimum} to {question.maximum})"
         case Quote():
             return "(a quote of the text)"
         case Text():
@@ -63,7 +65,7 @@ def _property(question: AnyQuestion) -> dict[str, Any]:
         case Date():
             return {"type": "string", "pattern": "^(19|20)[0-9][0-9]-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])$"}
         case Text():
-            # Compilers differ on \d and {n}; the pattern is checked when the reply is read.
+            # Compilers differ in the expressions they take; the pattern is checked when the reply is read.
             return {"type": "string", "maxLength": 24}
         case Quote():
             return {"type": "string", "maxLength": 60}
@@ -74,7 +76,7 @@ def _property(question: AnyQuestion) -> dict[str, Any]:
 
 
 def read_reply(group: LabelledGroup, text: str, where: str) -> Reply:
-    """The answers of a reply. Such a model gives no probability of an answer.
+    """The answers of a reply that are values of their questions; others count as not given. No probabilities come with them.
 
     Raises:
         RunnerError: the reply is no JSON object (a number that never ends is cut off, say).
@@ -85,5 +87,9 @@ def read_reply(group: LabelledGroup, text: str, where: str) -> Reply:
         data = None
     if not isinstance(data, Mapping):
         raise RunnerError("the reply is no JSON object", path=where, given=text[-80:], accepted="one answer a question")
-    answers = {key: Given(data.get(f"q{i}")) for i, key in enumerate(group.questions.questions, 1) if data.get(f"q{i}") is not None}
-    return Reply(answers)
+    replied = {key: data.get(f"q{i}") for i, key in enumerate(group.questions.questions, 1)}
+    return Reply({key: Given(value) for key, value in replied.items() if valid_value(group.questions.questions[key], value)})
+
+
+PROMPT_SHA = short_hash(Path(__file__).read_text(encoding="utf-8"))
+"""Changes with anything above: the wording, the schema, how a reply is read."""

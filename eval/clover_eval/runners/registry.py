@@ -12,6 +12,7 @@ from clover_eval.runners.local import ARMS, LocalRunner
 if TYPE_CHECKING:
     from clover_decide import Decider
 
+NEED_ARGUMENT = frozenset({"systemone", "systemone-joint", "decisions", "decisions-joint", "outlines", "llamacpp"})
 OTHERS = {
     "systemone": "systemone:URL, a server of the System One format",
     "systemone-joint": "systemone-joint:URL, the same asked for joint answers",
@@ -20,9 +21,9 @@ OTHERS = {
     "outlines": "outlines:MODEL, a transformers checkpoint or GGUF file under outlines (extra `ar`)",
     "llamacpp": "llamacpp:FILE, a GGUF model under a llama.cpp grammar (extra `llamacpp`)",
     "sparrow": "sparrow or sparrow:MODEL, the package sparrow-decider (extra `sparrow`)",
-    "majority": "the most common answer of the fit set",
-    "tfidf": "a linear model over bags of words, fitted on the fit set",
-    "blind": "the same without the material",
+    "majority": "majority, the most common answer of the fit set",
+    "tfidf": "tfidf, a linear model over bags of words, fitted on the fit set",
+    "blind": "blind, the same without the material",
 }
 
 
@@ -46,7 +47,7 @@ def make_other(spec: str, *, fit: str = "linked-val", model: str = "jev-latest",
         MissingExtraError: its package is not installed.
     """
     kind, _, argument = spec.partition(":")
-    if kind not in OTHERS or (not argument and ":" in OTHERS[kind].split(",")[0] and " or " not in OTHERS[kind]):
+    if kind not in OTHERS or (kind in NEED_ARGUMENT and not argument):
         raise InputError("unknown runner", path="--runner", given=spec, accepted="; ".join(OTHERS.values()))
     if kind in ("majority", "tfidf", "blind"):
         return _baseline(kind, fit)
@@ -72,5 +73,6 @@ def _baseline(kind: str, fit: str) -> Runner:
     from clover_eval.runners.baselines import BagOfWordsRunner, MajorityRunner
     from clover_eval.sets import load_set
 
-    groups = load_set(fit).groups
-    return MajorityRunner(groups, fit) if kind == "majority" else BagOfWordsRunner(groups, fit, blind=kind == "blind")
+    source = load_set(fit)
+    name = f"{source.name} {source.sha256[:16]}"
+    return MajorityRunner(source.groups, name) if kind == "majority" else BagOfWordsRunner(source.groups, name, blind=kind == "blind")

@@ -13,8 +13,10 @@ import gzip
 import hashlib
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,36 +82,37 @@ RECIPES = {
 def build(name: str) -> list[dict[str, Any]]:
     """All groups of a set, in order."""
     recipe = RECIPES[name]
-    rows: list[dict[str, Any]] = []
-    for portion, sizes in zip(recipe.portions, _sizes(name, recipe), strict=True):
-        made = _portion(name, recipe.split, portion, sizes)
-        rows += made
-    return rows
+    taken: Counter[str] = Counter()
+    portions = zip(recipe.portions, _sizes(name, recipe), strict=True)
+    return [row for portion, sizes in portions for row in _portion(name, recipe.split, portion, sizes, taken)]
 
 
-def _portion(name: str, split: Split, portion: Portion, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
+def _portion(name: str, split: Split, portion: Portion, sizes: Sequence[int], taken: Counter[str]) -> Iterator[dict[str, Any]]:
     single_maker = ambiguous if portion.slice == AMBIGUOUS else single
     for index, size in enumerate(sizes):
         kind = portion.slice.split()[0]
         base = f"{portion.structure.id}-{kind}-{index:02}"
+        order = partial(Order, portion.structure, split, portion.slice, size=size)
         if index < portion.pairs:
-            first, second = _fit(
-                lambda seed, size=size: twins(Order(portion.structure, split, portion.slice, seed, size)), f"{name}/{base}"
-            )
+            first, second = _fit(lambda seed, order=order: twins(order(seed=seed)), f"{name}/{base}", taken)
             yield {"id": f"{base}a", "pair": base, **first}
             yield {"id": f"{base}b", "pair": base, **second}
         else:
-            order = lambda seed, size=size: single_maker(Order(portion.structure, split, portion.slice, seed, size))  # noqa: E731
-            yield {"id": base, "pair": None, **_fit(order, f"{name}/{base}")}
+            (only,) = _fit(lambda seed, order=order: (single_maker(order(seed=seed)),), f"{name}/{base}", taken)
+            yield {"id": base, "pair": None, **only}
 
 
-def _fit(make: Callable[[str], Any], seed: str) -> Any:
-    """The first seed of a series that gives an acceptable group."""
+def _fit(make: Callable[[str], tuple[dict[str, Any], ...]], seed: str, taken: Counter[str]) -> tuple[dict[str, Any], ...]:
+    """The first seed of a series that gives acceptable groups; no more than two in a structure have the same answers."""
     for attempt in range(200):
         try:
-            return make(f"{seed}/{attempt}")
+            rows = make(f"{seed}/{attempt}")
         except Unfit:
             continue
+        keys = [json.dumps([row["structure"], row["answers"]], sort_keys=True) for row in rows]
+        if all(taken[key] < 2 for key in keys):
+            taken.update(keys)
+            return rows
     raise RuntimeError(f"no acceptable group for {seed}")
 
 

@@ -21,6 +21,8 @@ class Draw:
 
     def __init__(self, split: Split, seed: str) -> None:
         self.rng = random.Random(f"{seed}/facts")
+        self.anchor = dt.date(2030, 1, 1)
+        """The last day drawn: dates that do not matter lie around it, whatever is changed afterwards."""
         self._names = lexicon(split)
 
     def names(self, kind: str, count: int) -> list[str]:
@@ -37,14 +39,15 @@ class Draw:
         return self.rng.random() < probability
 
     def day(self) -> dt.date:
-        return dt.date(2027, 1, 1) + dt.timedelta(days=self.rng.randrange(2900))
+        self.anchor = dt.date(2027, 1, 1) + dt.timedelta(days=self.rng.randrange(2900))
+        return self.anchor
 
     def ref(self) -> str:
         letters = "".join(self.rng.choice("ABCDEFGHKLMNPRSTVWXYZ") for _ in range(2))
         return f"{letters}-{self.rng.randrange(1000, 10000)}"
 
     def near(self, threshold: int, spread: int, low: int = 0) -> int:
-        """Half the draws within one unit of the threshold, the others up to `spread` away."""
+        """Half the draws within one unit of the threshold, the others up to `spread` away; never below `low`."""
         if self.chance():
             return max(low, threshold + self.pick(-1, 0, 1))
         return max(low, threshold + self.pick(-1, 1) * self.rng.randrange(2, spread + 1))
@@ -52,14 +55,24 @@ class Draw:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule between answers: a sentence, and the JSON Schema over the answers object that says the same."""
+    """A rule between answers: a sentence, and the JSON Schema over the answers object that says the same.
+
+    tells: questions whose answer is a constant of the schema; where one is asked, the rule is not stated.
+    """
 
     text: str
     schema: Mapping[str, Any]
     about: frozenset[str]
+    tells: frozenset[str] = frozenset()
 
 
-def rule(text: str, when: Mapping[str, Any], then: Mapping[str, Any], otherwise: Mapping[str, Any] | None = None) -> Rule:
+def rule(
+    text: str,
+    when: Mapping[str, Any],
+    then: Mapping[str, Any],
+    otherwise: Mapping[str, Any] | None = None,
+    tells: Sequence[str] = (),
+) -> Rule:
     """If the answers satisfy `when`, they satisfy `then`, else `otherwise`; each maps question ids to schemas of a value."""
 
     def part(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,12 +83,22 @@ def rule(text: str, when: Mapping[str, Any], then: Mapping[str, Any], otherwise:
     if otherwise is not None:
         schema["else"] = part(otherwise)
         about |= {*otherwise}
-    return Rule(text, schema, frozenset(about))
+    return Rule(text, schema, frozenset(about), frozenset(tells))
 
 
 def is_(value: Any) -> dict[str, Any]:
     """The schema of one value."""
     return {"const": plain(value)}
+
+
+def has(value: Any) -> dict[str, Any]:
+    """The schema of a list that holds a value."""
+    return {"contains": is_(value)}
+
+
+def lacks(value: Any) -> dict[str, Any]:
+    """The schema of a list that does not."""
+    return {"not": has(value)}
 
 
 def plain(value: Any) -> Any:
@@ -116,8 +139,8 @@ class Structure:
     """A kind of case.
 
     sample: draws the facts. clauses: words them, as (place, sentence); places are the same for all cases of a seed.
-    edits: functions that change one fact, for counterfactual twins. distance: units between the decisive number and its
-    threshold, None where nothing is counted. unsure: variants of the facts with percentages, for ambiguous cases; they differ in
+    edits: functions that change one fact, for counterfactual twins. distance: units between a number that decides an
+    answer and its threshold, None where none does. unsure: variants of the facts with percentages, for ambiguous cases; they differ in
     `open_fact`. chronicle: places that keep this order in the text.
     """
 

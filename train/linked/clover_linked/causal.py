@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from clover_linked.cases import Ask, Draw, Rule, Structure, is_, plain, rule
-from clover_linked.compose import Order, question, text
+from clover_linked.compose import question, text
 from clover_linked.graph import Graph, ans, execute, fact, op, shape_hash
 from clover_linked.structures.access import PERSON, chain_clauses, chain_facts
 from clover_linked.wording import Writer
@@ -17,13 +17,14 @@ _WORDS = ("one", "two", "three", "four", "five", "six")
 _STEPS = ("manager", "second", "third")
 
 
-def _key(step: int) -> str:
+def key_of(step: int) -> str:
+    """The id of the question that is so many steps up."""
     return _STEPS[step - 1] if step <= len(_STEPS) else f"above{step}"
 
 
 def _graph(depth: int) -> Graph:
-    below = {step: fact("a") if step == 1 else ans(_key(step - 1)) for step in range(1, depth + 1)}
-    return {_key(step): op("lookup", fact("boss"), start) for step, start in below.items()}
+    below = {step: fact("a") if step == 1 else ans(key_of(step - 1)) for step in range(1, depth + 1)}
+    return {key_of(step): op("lookup", fact("boss"), start) for step, start in below.items()}
 
 
 def _ask(step: int) -> Ask:
@@ -37,7 +38,7 @@ def _structure(depth: int) -> Structure:
         domain="access",
         name="chain",
         graph=_graph(depth),
-        asks={_key(step): _ask(step) for step in range(1, depth + 1)},
+        asks={key_of(step): _ask(step) for step in range(1, depth + 1)},
         sample=lambda d: chain_facts(d, length=8, steps=depth),
         clauses=chain_clauses,
         rules=lambda f: _rules(depth, f),
@@ -47,7 +48,7 @@ def _structure(depth: int) -> Structure:
 
 
 def _rules(depth: int, facts: Any) -> list[Rule]:
-    steps = [(_key(step), _key(step + 1)) for step in range(1, depth)]
+    steps = [(key_of(step), key_of(step + 1)) for step in range(1, depth)]
     return [rule(f"above {a} stands {b}", {low: is_(a)}, {high: is_(b)}) for low, high in steps for a, b in facts["boss"].items()]
 
 
@@ -61,15 +62,15 @@ def build() -> list[dict[str, Any]]:
         structure = _structure(depth)
         for number in range(A_DEPTH):
             seed = f"linked-causal/{depth}/{number}"
-            order = Order(structure, "test", f"depth {depth}", seed, depth)
-            facts = structure.sample(Draw(order.split, seed))
-            writer = Writer(order.split, structure.domain, structure.name, seed)
+            draw = Draw("test", seed)
+            facts = {**structure.sample(draw), "anchor": draw.anchor}
+            writer = Writer("test", structure.domain, structure.name, seed)
             material = text(structure, facts, writer, seed)
             asks = {key: question(structure.asks[key], key, facts, writer, seed) for key in structure.graph}
             gold = {key: plain(value) for key, value in execute(structure.graph, facts).items()}
             keys = list(structure.graph)
             random.Random(f"{seed}/order").shuffle(keys)
-            for variant, asked in (("alone", [_key(depth)]), ("with", keys)):
+            for variant, asked in (("alone", [key_of(depth)]), ("with", keys)):
                 rows.append(
                     {
                         "id": f"causal-{depth}-{number:02}-{variant}",
@@ -78,7 +79,7 @@ def build() -> list[dict[str, Any]]:
                         "slice": f"depth {depth}, {variant}",
                         "structure": f"access.chain-{depth}",
                         "shape": shape_hash(structure.graph),
-                        "final": _key(depth),
+                        "final": key_of(depth),
                         "material": material,
                         "questions": {key: asks[key][0] for key in asked},
                         "answers": {key: gold[key] for key in asked},

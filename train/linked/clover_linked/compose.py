@@ -39,30 +39,35 @@ def single(order: Order) -> dict[str, Any]:
     Raises:
         Unfit: a quoted name is not in the text as it stands, or nothing links the questions.
     """
+    _, facts = _sampled(order)
+    return _row(order, facts, _asked(order, facts))
+
+
+def _sampled(order: Order) -> tuple[Draw, Facts]:
     draw = Draw(order.split, order.seed)
     facts = order.structure.sample(draw)
-    return _row(order, facts, _asked(order, facts, frozenset()))
+    return draw, {**facts, "anchor": draw.anchor}
 
 
 def twins(order: Order) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Two groups that differ in one fact, and in at least one but not all of the asked answers.
+    """Two groups that differ by one edit, and in at least one but not all of the asked answers.
+
+    The edit is chosen first and the questions to suit it, so that which questions are asked says little about the world.
 
     Raises:
-        Unfit: as `single`, or no edit changes an asked answer.
+        Unfit: as `single`, or the edit changes no answer.
     """
-    draw = Draw(order.split, order.seed)
-    facts = order.structure.sample(draw)
-    asked = _asked(order, facts, frozenset())
-    first = execute(order.structure.graph, facts)
-    for edit in draw.rng.sample(list(order.structure.edits), len(order.structure.edits)):
-        other = {**edit(draw, facts), **({"wrong": None} if "wrong" in facts else {})}
-        second = execute(order.structure.graph, other)
-        changed = sum(first[key] != second[key] for key in asked)
-        if 0 < changed < len(asked):
-            # A corrected first statement is left out of both: the edit could make it the right one.
-            kept = {**facts, **({"wrong": None} if "wrong" in facts else {})}
-            return _row(order, kept, asked), _row(order, other, asked)
-    raise Unfit("no edit changes some of the answers")
+    draw, facts = _sampled(order)
+    other = draw.pick(*order.structure.edits)(draw, facts)
+    first, second = (execute(order.structure.graph, world) for world in (facts, other))
+    flipped = frozenset(key for key in first if first[key] != second[key])
+    if not flipped:
+        raise Unfit("the edit changes no answer")
+    asked = _asked(order, facts, flipped=flipped)
+    if facts.get("wrong") in [world[key] for world in (facts, other) for key in facts if facts[key] != other[key]]:
+        # The mistaken first statement of one twin would be the right one of the other.
+        facts, other = {**facts, "wrong": None}, {**other, "wrong": None}
+    return _row(order, facts, asked), _row(order, other, asked)
 
 
 def ambiguous(order: Order) -> dict[str, Any]:
@@ -73,8 +78,8 @@ def ambiguous(order: Order) -> dict[str, Any]:
     """
     structure = order.structure
     assert structure.unsure is not None
-    draw = Draw(order.split, order.seed)
-    worlds = structure.unsure(draw, structure.sample(draw))
+    draw, base = _sampled(order)
+    worlds = structure.unsure(draw, base)
     answers = [execute(structure.graph, world) for _, world in worlds]
     telling = {q for q in structure.graph if len({repr(a[q]) for a in answers}) == 3}
     swaying = {q for q in structure.graph if answers[1][q] == answers[2][q] != answers[0][q]}
@@ -94,28 +99,35 @@ def _plain(order: Order, row: Mapping[str, Any], answers: Mapping[str, Any]) -> 
     return {key: _gold(row["questions"][key], answers[key]) for key in row["questions"]}
 
 
-def _asked(order: Order, facts: Facts, must: frozenset[str]) -> list[str]:
-    """Questions in order: at least three on one path of the rule graph, and at least one rule among them."""
+def _asked(order: Order, facts: Facts, must: frozenset[str] = frozenset(), flipped: frozenset[str] | None = None) -> list[str]:
+    """Questions in order: three or more that build on each other, and at least one rule that tells two cases apart.
+
+    must: questions to ask in any case. flipped: of these at least one is asked, and at least one other.
+    """
     graph, rng = order.structure.graph, random.Random(f"{order.seed}/asked")
+    rules = order.structure.rules(facts)
     above = {key: ancestors(graph, key) for key in graph}
-    for _ in range(200):
+    for _ in range(500):
         core = rng.choice(list(graph))
-        path = sorted(above[core] | {key for key in graph if core in above[key]})
-        if len(path) < 2:
+        kin = sorted(above[core] | {key for key in graph if core in above[key]})
+        if len(kin) < 2:
             continue
-        asked = {*must, core, *rng.sample(path, min(len(path), rng.choice([2, 2, 3])))}
+        asked = {*must, core, *rng.sample(kin, min(len(kin), rng.choice([2, 2, 3])))}
         rest = [key for key in graph if key not in asked]
         rng.shuffle(rest)
         chosen = [*sorted(asked), *rest][: order.size]
-        linked = len({core, *path} & set(chosen)) >= 3
-        if linked and must <= set(chosen) and _rules(order.structure.rules(facts), chosen):
+        linked = len({core, *kin} & set(chosen)) >= 3 and must <= set(chosen)
+        mixed = flipped is None or (bool(flipped & set(chosen)) and not set(chosen) <= flipped)
+        # Whether a rule without an `else` says anything depends on the answers, so it does not count here.
+        if linked and mixed and any("else" in r.schema for r in _stated(rules, chosen)):
             rng.shuffle(chosen)
             return chosen
     raise Unfit("no linked questions")
 
 
-def _rules(rules: Sequence[Rule], asked: Sequence[str]) -> list[Rule]:
-    return [r for r in rules if r.about <= set(asked)]
+def _stated(rules: Sequence[Rule], asked: Sequence[str]) -> list[Rule]:
+    """Rules about asked questions only, without those that tell the answer to one."""
+    return [r for r in rules if r.about <= set(asked) and not r.tells & set(asked)]
 
 
 def _row(order: Order, facts: Facts, asked: Sequence[str]) -> dict[str, Any]:
@@ -141,7 +153,7 @@ def _row(order: Order, facts: Facts, asked: Sequence[str]) -> dict[str, Any]:
         "material": material,
         "questions": {key: asked_as for key, (asked_as, _) in asks.items()},
         "answers": answers,
-        "rules": [{"text": r.text, "schema": r.schema} for r in _rules(structure.rules(facts), asked)],
+        "rules": [{"text": r.text, "schema": r.schema} for r in _stated(structure.rules(facts), asked)],
         "paraphrases": {key: other for key, (_, other) in asks.items()},
         "templates": dict(writer.used),
         "facts": facts,
@@ -172,41 +184,38 @@ def _gold(asked_as: Mapping[str, Any], value: Any) -> Any:
 
 
 def text(structure: Structure, facts: Facts, writer: Writer, seed: str) -> str:
-    """The material: clauses, decoys and irrelevant remarks in an order that the place of each decides."""
+    """The material: clauses, decoys and irrelevant remarks in an order that the seed and the place of each decide."""
     rng = random.Random(f"{seed}/text")
-    sentences = structure.clauses(facts, writer) + _decoys(structure, facts, writer, rng)
+    sentences = structure.clauses(facts, writer) + _decoys(facts, writer, rng)
     names = {key: facts.get(key, facts.get(other, fallback)) for key, other, fallback in _NAMES}
-    words = sum(len(sentence.split()) for _, sentence in sentences)
     wanted = math.exp(rng.uniform(math.log(MIN_WORDS + 15), math.log(MAX_WORDS - 60)))
-    for i, remark in enumerate(writer.fillers(len(writer.remarks), **names)):
-        if words >= wanted:
-            break
-        sentences.append((f"filler{i}", remark))
-        words += len(remark.split())
-    writer.used = {k: v for k, v in writer.used.items() if not k.startswith("filler") or k.split(":")[0] in dict(sentences)}
-    sentences.sort(key=lambda s: random.Random(f"{seed}/order/{s[0]}").random())
-    told = [s for name in structure.chronicle for s in sentences if s[0] == name]
-    sentences = [told.pop(0) if s[0] in structure.chronicle else s for s in sentences]
+    # How many remarks is a matter of the seed alone: twins have the same ones.
+    count = max(0, round((wanted - CLAUSE_WORDS) / REMARK_WORDS))
+    sentences += [(f"filler{i}", remark) for i, remark in enumerate(writer.fillers(count, **names))]
+    rank = {place: random.Random(f"{seed}/order/{place}").random() for place in [*dict(sentences), *structure.chronicle]}
+    # Messages keep their order among themselves; one that a twin lacks leaves its place empty.
+    told = sorted(rank[place] for place in structure.chronicle)
+    rank |= dict(zip(structure.chronicle, told, strict=True))
     parts: list[str] = []
-    for place, sentence in sentences:
+    for place, sentence in sorted(sentences, key=lambda s: rank[s[0]]):
         # A new paragraph after about every fifth sentence.
         parts += [sentence, "\n\n" if random.Random(f"{seed}/break/{place}").random() < 0.2 else " "]
     return re.sub(r"\s*\n\n\s*", "\n\n", "".join(parts).strip())
 
 
+CLAUSE_WORDS, REMARK_WORDS = 190, 12.5
+"""About what the clauses of a case and one remark have."""
 _NAMES = (("item", "item", "delivery van"), ("host", "host", "the gateway"), ("place", "place", "the depot"), ("a", "user", "the clerk"))
 
 
-def _decoys(structure: Structure, facts: Facts, writer: Writer, rng: random.Random) -> list[tuple[str, str]]:
+def _decoys(facts: Facts, writer: Writer, rng: random.Random) -> list[tuple[str, str]]:
     """One to three statements of the same kind of thing as matters (a date, an amount, a count), about something else."""
     kinds = [key for key in writer.shared if key.startswith("decoy_")]
-    days = [value for value in facts.values() if isinstance(value, dt.date)]
     out: list[tuple[str, str]] = []
     for i in range(rng.choice([1, 2, 2, 3])):
         key = rng.choice(kinds)
-        near = rng.choice(days) if days else dt.date(2028, 1, 1)
         values = {
-            "date": near + dt.timedelta(days=rng.choice([-1, 1]) * rng.randrange(20, 500)),
+            "date": facts["anchor"] + dt.timedelta(days=rng.choice([-1, 1]) * rng.randrange(20, 500)),
             "amount": Money(rng.randrange(5, 300)),
             "count": rng.randrange(2, 60),
             "noun": rng.choice(writer.names("counted")),

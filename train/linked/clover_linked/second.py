@@ -162,6 +162,7 @@ def units(facts: Facts) -> Answers:
         "patients": facts["patients"],
         "hospital": other if facts["closed"] else hospital,
         "backup": priority >= facts["backup_from"],
+        "in_time": facts["units"][facts["free"]] <= facts["limits"][priority],
         "place": facts["place"],
         "ref": facts["ref"],
     }

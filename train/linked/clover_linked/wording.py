@@ -48,7 +48,7 @@ class Writer:
     """Words the clauses of one case.
 
     Every choice is drawn from the seed and the clause's place alone, so a case in which one fact differs is worded
-    alike everywhere else.
+    alike in every clause that does not state it.
     """
 
     def __init__(self, split: Split, domain: str, structure: str, seed: str) -> None:

@@ -6,9 +6,9 @@ import datetime as dt
 import itertools
 
 from clover_decide.questions import Choice, MultiChoice
-from clover_linked.cases import COUNT, DATE, DOLLARS, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, is_, rule
+from clover_linked.cases import COUNT, DATE, DOLLARS, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, has, is_, lacks, rule
 from clover_linked.graph import ans, choose, fact, holding, op
-from clover_linked.odds import odds
+from clover_linked.odds import around, odds
 from clover_linked.wording import Days, Money, Writer
 
 
@@ -84,13 +84,7 @@ def _swap_line(d: Draw, f: Facts) -> Facts:
 
 
 def _unsure_amount(d: Draw, f: Facts) -> list[tuple[int, Facts]]:
-    """Three amounts; the likeliest lies on one side of the limit, the two others together on the other."""
-    above = d.chance()
-    first = f["limit"] + (d.pick(1, 10, 30) if above else -d.pick(0, 10, 30))
-    others = d.rng.sample([0, 5, 20, 40, 60], 2) if above else d.rng.sample([1, 5, 20, 40, 60], 2)
-    shares = d.pick((40, 35, 25), (45, 30, 25), (40, 31, 29), (44, 32, 24))
-    amounts = (first, *(f["limit"] + (-n if above else n) for n in others))
-    return [(p, {**f, "amount": n}) for p, n in zip(shares, amounts, strict=True)]
+    return [(p, {**f, "amount": n}) for p, n in around(d, f["limit"], reaching=False, spread=60)]
 
 
 def _people_options(f: Facts) -> list[str]:
@@ -146,7 +140,7 @@ def _matrix_facts(d: Draw) -> Facts:
         "resource": resources[0],
         "needs": {resources[0]: needed, resources[1]: d.rng.randrange(1, 6)},
         "passed": passed,
-        "wrong": passed + dt.timedelta(days=d.pick(-3, -2, 2, 3)) if d.chance(0.15) else None,
+        "wrong": passed + dt.timedelta(days=d.pick(-3, -2, 2, 3)) if d.chance(0.25) else None,
         "days": days,
         "requested": requested,
         "emergency": d.chance(),
@@ -181,9 +175,9 @@ def _matrix_rules(f: Facts) -> list[Rule]:
         rule("grant needs a valid course", {"outcome": is_("grant")}, {"trained": is_(True)}),
         rule("grade and course together grant", both, {"outcome": is_("grant")}, {"outcome": lacking}),
         rule("the grade is high enough exactly if it reaches the need", {"grade": {"minimum": f["needs"][f["resource"]]}},
-             {"cleared": is_(True)}, {"cleared": is_(False)}),
-        rule("the course is among what is given exactly if valid", {"trained": is_(True)}, {"holds": {"contains": is_("course valid")}},
-             {"holds": {"not": {"contains": is_("course valid")}}}),
+             {"cleared": is_(True)}, {"cleared": is_(False)}, tells=["needed"]),
+        rule("the course is among what is given exactly if valid", {"trained": is_(True)}, {"holds": has("course valid")},
+             {"holds": lacks("course valid")}),
     ]  # fmt: skip
 
 

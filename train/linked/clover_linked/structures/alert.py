@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from clover_decide.questions import Choice, MultiChoice, Score
-from clover_linked.cases import COUNT, DATE, NAME, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, is_, rule
+from clover_linked.cases import COUNT, DATE, NAME, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, has, is_, lacks, rule
 from clover_linked.graph import ans, choose, fact, holding, op
-from clover_linked.odds import odds
+from clover_linked.odds import around, odds
 from clover_linked.wording import Writer
 
 LEVELS = ("low", "medium", "high")
@@ -13,14 +13,14 @@ LEVELS = ("low", "medium", "high")
 
 def _count_facts(d: Draw) -> Facts:
     threshold = d.pick(6, 9, 11, 14, 16, 18, 22, 24, 28, 32, 36, 42, 48, 55, 60)
-    count = d.near(threshold, 30, low=1)
+    count = d.near(threshold, 30, low=2)
     return {
         "host": d.name("hosts"),
         "user": d.name("people"),
         "noun": d.name("events"),
         "threshold": threshold,
         "count": count,
-        "wrong": max(1, count + d.pick(-3, -2, 2, 3)) if d.chance(0.15) else None,
+        "wrong": count + d.pick(2, 3, 4) if d.chance(0.25) else None,
         "listed": d.chance(0.35),
         "critical": d.chance(),
         "seen": d.day(),
@@ -59,7 +59,12 @@ def _count_rules(f: Facts) -> list[Rule]:
         rule("medium gets a ticket", {"severity": is_(1)}, {"action": is_("ticket")}),
         rule("high pages", {"severity": is_(2)}, {"action": is_("page"), "critical": is_(True)}),
         rule("benign is closed", {"verdict": is_("benign")}, {"action": is_("close")}, {"action": {"enum": ["page", "ticket"]}}),
-        rule("firing is among what holds", {"fires": is_(True)}, {"holds": {"contains": is_("detection fired")}}),
+        rule(
+            "detection fired is among what holds exactly if it fires",
+            {"fires": is_(True)},
+            {"holds": has("detection fired")},
+            {"holds": lacks("detection fired")},
+        ),
     ]
 
 
@@ -69,13 +74,7 @@ def _move_count(d: Draw, f: Facts) -> Facts:
 
 
 def _unsure_count(d: Draw, f: Facts) -> list[tuple[int, Facts]]:
-    """Three counts; the likeliest lies on one side of the threshold, the two others together on the other."""
-    above = d.chance()
-    others = d.rng.sample(range(5), 2) if above else d.rng.sample(range(1, 6), 2)
-    first = f["threshold"] + (d.pick(1, 2, 3) if above else -d.pick(0, 1, 2))
-    rest = [max(1, f["threshold"] + (-n if above else n)) for n in others]
-    shares = d.pick((40, 35, 25), (45, 30, 25), (40, 31, 29), (44, 32, 24))
-    return [(p, {**f, "count": n, "listed": False}) for p, n in zip(shares, (first, *rest), strict=True)]
+    return [(p, {**f, "count": n, "listed": False, "wrong": None}) for p, n in around(d, f["threshold"], reaching=False)]
 
 
 _MALICIOUS = op("eq", ans("verdict"), "malicious")
@@ -133,7 +132,7 @@ def _travel_facts(d: Draw) -> Facts:
         "place2": places[1],
         "rows": [(places[0], places[1], needed), (places[0], places[2], others[0]), (places[1], places[3], others[1])],
         "gap": gap,
-        "wrong": gap + d.pick(-4, -3, 3, 4) if d.chance(0.15) else None,
+        "wrong": gap + d.pick(-4, -3, 3, 4) if d.chance(0.25) else None,
         "needed": needed,
         "tunnel": d.chance(0.45),
         "blocked": d.chance(0.5),
@@ -164,13 +163,19 @@ def _travel_clauses(f: Facts, w: Writer) -> list[tuple[str, str]]:
 def _travel_rules(f: Facts) -> list[Rule]:
     short = {"exclusiveMaximum": f["needed"]}
     return [
-        rule(f"impossible exactly below {f['needed']} minutes", {"gap": short}, {"impossible": is_(True)}, {"impossible": is_(False)}),
+        rule(
+            f"impossible exactly below {f['needed']} minutes",
+            {"gap": short},
+            {"impossible": is_(True)},
+            {"impossible": is_(False)},
+            tells=["needed"],
+        ),
         rule("possible travel is low risk", {"impossible": is_(False)}, {"risk": is_(0)}),
         rule("excused is low risk", {"excused": is_(True)}, {"risk": is_(0)}),
         rule("high is locked", {"risk": is_(2)}, {"response": is_("lock")}),
         rule("medium is asked", {"risk": is_(1)}, {"response": is_("ask")}),
         rule("low gets nothing", {"risk": is_(0)}, {"response": is_("nothing")}),
-        rule("excused means the tunnel was used", {"excused": is_(True)}, {"holds": {"contains": is_("tunnel used")}}),
+        rule("excused means the tunnel was used", {"excused": is_(True)}, {"holds": has("tunnel used")}),
     ]
 
 

@@ -52,7 +52,7 @@ def _window_rules(f: Facts) -> list[Rule]:
         rule("muted exactly in the archive", {"muted": is_(True)}, {"queue": is_("archive")}, {"queue": {"enum": ["duty", "desk"]}}),
         rule("duty only at level high", {"queue": is_("duty")}, {"level": is_(2)}),
         rule("hours at level high", {"level": is_(2)}, {"hours": is_(hours["high"])}, {"hours": {"enum": [hours["low"], hours["medium"]]}}),
-        rule("the class has one level", {"class": is_(f["class"])}, {"level": is_(LEVELS.index(f["levels"][f["class"]]))}),
+        rule("the class has one level", {"class": is_(f["class"])}, {"level": is_(LEVELS.index(f["levels"][f["class"]]))}, tells=["class"]),
     ]
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from clover_decide.questions import Choice
 from clover_linked.cases import CENTS, COUNT, DATE, NAME, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, is_, rule
 from clover_linked.graph import ans, choose, fact, op
-from clover_linked.odds import odds
+from clover_linked.odds import around, odds
 from clover_linked.wording import Days, Money, Writer
 
 
@@ -43,7 +43,7 @@ def _cover_facts(d: Draw) -> Facts:
         "cause": d.pick(causes[0], causes[2], causes[2]),
         "day": day,
         "loss": _cents(d, loss),
-        "wrong": _cents(d, loss + d.pick(-150, -40, 40, 150)) if d.chance(0.15) and loss > 200 else None,
+        "wrong": _cents(d, loss + d.pick(-150, -40, 40, 150)) if d.chance(0.25) and loss > 200 else None,
         "ref": d.ref(),
     }
 
@@ -68,6 +68,7 @@ def _cover_clauses(f: Facts, w: Writer) -> list[tuple[str, str]]:
 def _cover_rules(f: Facts) -> list[Rule]:
     some = {"exclusiveMinimum": 0}
     paid = {"enum": ["pay", "capped"]}
+    outside = [_iso(f["start"], -1), _iso(f["end"], 1)]
     return [
         rule("nothing is paid outside the policy period", {"in_force": is_(False)}, {"payable": is_(False)}),
         rule("nothing is paid for an excluded cause", {"excluded": is_(True)}, {"payable": is_(False)}),
@@ -81,7 +82,7 @@ def _cover_rules(f: Facts) -> list[Rule]:
             {"decision": is_("capped")},
             {"decision": {"enum": ["pay", "reject"]}},
         ),
-        rule("the period of the policy", {"happened": {"enum": [_iso(f["start"], -1), _iso(f["end"], 1)]}}, {"in_force": is_(False)}),
+        rule("not in force one day before its beginning or after its end", {"happened": {"enum": outside}}, {"in_force": is_(False)}),
     ]
 
 
@@ -96,14 +97,19 @@ def _move_day(d: Draw, f: Facts) -> Facts:
 
 
 def _unsure_day(d: Draw, f: Facts) -> list[tuple[int, Facts]]:
-    """Three days around the end of the policy; the likeliest on one side of it, the two others together on the other."""
-    inside = d.chance()
-    others = d.rng.sample(range(1, 6), 2) if inside else [-n for n in d.rng.sample(range(5), 2)]
-    first = -d.pick(0, 1, 2) if inside else d.pick(1, 2, 3)
-    shares = d.pick((40, 35, 25), (45, 30, 25), (40, 31, 29), (44, 32, 24))
-    # Otherwise payable, so that the day decides.
-    base = {**f, "cause": f["covered"], "loss": f["excess"] + 100, "wrong": None}
-    return [(p, {**base, "day": f["end"] + dt.timedelta(days=n)}) for p, n in zip(shares, (first, *others), strict=True)]
+    """The day is open around the end of the policy; otherwise the loss would be paid, so that the day decides."""
+    loss = f["excess"] + d.rng.randrange(50, f["ceiling"] + 500)
+    base = {**f, "cause": f["covered"], "loss": loss, "wrong": None}
+    # 20 stands for the last day, which still counts.
+    return [(p, {**base, "day": f["end"] + dt.timedelta(days=n - 20)}) for p, n in around(d, 20, reaching=False)]
+
+
+def _cover_distance(f: Facts) -> int:
+    """To the first or last day of the policy; while it covers the loss, also to the excess and the ceiling."""
+    days = [abs((f["day"] - f["start"]).days), abs((f["day"] - f["end"]).days)]
+    covered = f["start"] <= f["day"] <= f["end"] and f["cause"] not in f["excluded"]
+    beyond = f["loss"] - f["excess"]
+    return int(min([*days, abs(beyond), abs(beyond - f["ceiling"])] if covered else days))
 
 
 _BEYOND = op("sub", fact("loss"), fact("excess"))
@@ -141,14 +147,7 @@ COVER = Structure(
         lambda d, f: {**f, "loss": f["excess"] + (f["ceiling"] + 1 if f["loss"] - f["excess"] <= f["ceiling"] else f["ceiling"])},
         lambda d, f: {**f, "loss": f["excess"] if f["loss"] > f["excess"] else f["excess"] + 1},
     ),
-    distance=lambda f: int(
-        min(
-            abs(f["loss"] - f["excess"]),
-            abs(f["loss"] - f["excess"] - f["ceiling"]),
-            abs((f["day"] - f["start"]).days),
-            abs((f["day"] - f["end"]).days),
-        )
-    ),
+    distance=_cover_distance,
     unsure=_unsure_day,
     open_fact="day",
 )
@@ -167,7 +166,7 @@ def _return_facts(d: Draw) -> Facts:
         "item": d.name("items"),
         "bought": bought,
         "returned": bought + dt.timedelta(days=held),
-        "wrong": bought + dt.timedelta(days=max(1, held + d.pick(-3, -2, 2, 3))) if d.chance(0.15) else None,
+        "wrong": bought + dt.timedelta(days=max(1, held + d.pick(-3, -2, 2, 3))) if d.chance(0.25) else None,
         # Cents in steps of 20, so that a fee of whole fives of a percent is exact.
         "price": Decimal(f"{price}.{d.pick(20, 40, 60, 80)}") if d.chance(0.33) else price,
         "class": classes[0],

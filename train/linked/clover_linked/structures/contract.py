@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 
 from clover_decide.questions import Choice, MultiChoice
-from clover_linked.cases import COUNT, DATE, DOLLARS, NAME, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, is_, rule
+from clover_linked.cases import COUNT, DATE, DOLLARS, NAME, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, has, is_, lacks, rule
 from clover_linked.graph import ans, choose, fact, holding, op
-from clover_linked.odds import odds
+from clover_linked.odds import around, odds
 from clover_linked.wording import Days, Money, Writer
 
 
@@ -23,7 +23,7 @@ def _notice_facts(d: Draw) -> Facts:
         "end": end,
         "required": required,
         "given": end - dt.timedelta(days=given),
-        "wrong": end - dt.timedelta(days=given + d.pick(-3, -2, 2, 3)) if d.chance(0.15) else None,
+        "wrong": end - dt.timedelta(days=given + d.pick(-3, -2, 2, 3)) if d.chance(0.25) else None,
         "deposit": d.rng.randrange(450, 4000, 50),
         "damage": damage,
         "arrears": d.chance(0.35),
@@ -63,8 +63,13 @@ def _notice_rules(f: Facts) -> list[Rule]:
         rule("full deposit: all of it", {"deposit": is_("full")}, {"refund": is_(f["deposit"])}),
         rule("refund means timely", {"action": is_("refund")}, {"timely": is_(True)}),
         rule("close means late", {"action": is_("close")}, {"timely": is_(False)}),
-        rule("late notice is a point exactly if not timely", {"timely": is_(False)}, {"points": {"contains": is_("late notice")}}),
-        rule("collections exactly with arrears", {"action": is_("collections")}, {"points": {"contains": is_("arrears")}}),
+        rule(
+            "late notice is a point exactly if not timely",
+            {"timely": is_(False)},
+            {"points": has("late notice")},
+            {"points": lacks("late notice")},
+        ),
+        rule("collections exactly with arrears", {"action": is_("collections")}, {"points": has("arrears")}, {"points": lacks("arrears")}),
     ]
 
 
@@ -76,13 +81,8 @@ def _move_notice(d: Draw, f: Facts) -> Facts:
 
 
 def _unsure_notice(d: Draw, f: Facts) -> list[tuple[int, Facts]]:
-    """Three readings of the date; the likeliest lies on one side of the threshold, the two others together on the other."""
-    inside = d.chance()
-    first = f["required"] + (d.pick(0, 1, 2) if inside else -d.pick(1, 2, 3))
-    others = d.rng.sample(range(1, 6), 2) if inside else d.rng.sample(range(6), 2)
-    rest = [max(1, f["required"] + (-n if inside else n)) for n in others]
-    shares = d.pick((40, 35, 25), (45, 30, 25), (40, 31, 29), (44, 32, 24))
-    return [(p, {**f, "given": f["end"] - dt.timedelta(days=n)}) for p, n in zip(shares, (first, *rest), strict=True)]
+    readings = around(d, f["required"], reaching=True)
+    return [(p, {**f, "given": f["end"] - dt.timedelta(days=n), "wrong": None}) for p, n in readings]
 
 
 NOTICE = Structure(
@@ -137,7 +137,7 @@ def _cure_facts(d: Draw) -> Facts:
         "material": d.chance(0.65),
         "days": days,
         "cured": cured,
-        "wrong": cured + dt.timedelta(days=d.pick(-2, -1, 1, 2)) if d.chance(0.15) else None,
+        "wrong": cured + dt.timedelta(days=d.pick(-2, -1, 1, 2)) if d.chance(0.25) else None,
         "fee": d.rng.randrange(20, 250, 5),
         "waived": d.chance(0.35),
         "ref": d.ref(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from clover_decide.questions import Choice, Score
 from clover_linked.cases import COUNT, NAME, REF, YES_NO, Ask, Draw, Facts, Rule, Structure, is_, rule
 from clover_linked.graph import ans, choose, fact, op
+from clover_linked.odds import SHARES
 from clover_linked.wording import Writer
 
 LEVELS = ("routine", "urgent", "emergency")
@@ -32,7 +33,7 @@ def _units_facts(d: Draw) -> Facts:
 def _units_clauses(f: Facts, w: Writer) -> list[tuple[str, str]]:
     hospital, other = f["hospitals"]
     if "unsure" in f:
-        shares = {value: percent for percent, value in f["unsure"]}
+        shares = {level: percent for percent, level in f["unsure"]}
         report = w.say("report_unsure", "report", place=f["place"], p1=shares[0], p2=shares[1], p3=shares[2])
     else:
         report = w.say(f"report_{LEVELS[f['priority']]}", "report", place=f["place"])
@@ -61,6 +62,11 @@ def _units_rules(f: Facts) -> list[Rule]:
     return [
         *each_level,
         *each_unit,
+        *(
+            rule(f"{unit} on {LEVELS[i]} calls", {"unit": is_(unit), "priority": is_(i)}, {"in_time": is_(n <= limit)})
+            for unit, n in f["units"].items()
+            for i, limit in enumerate(f["limits"])
+        ),
         rule(f"backup exactly from {LEVELS[f['backup_from']]} on", {"priority": backup}, {"backup": is_(True)}, {"backup": is_(False)}),
     ]
 
@@ -70,11 +76,9 @@ def _other_unit(d: Draw, f: Facts) -> Facts:
 
 
 def _unsure_units(d: Draw, f: Facts) -> list[tuple[int, Facts]]:
-    """The priority of the call is open; backup would be sent (or not) for the two less likely levels together."""
-    first, second = (0, 1) if f["backup_from"] == 1 else (2, 1)
-    last = ({0, 1, 2} - {first, second}).pop()
-    shares = d.pick((40, 35, 25), (45, 30, 25), (40, 31, 29), (44, 32, 24))
-    return [(p, {**f, "priority": level}) for p, level in zip(shares, (first, second, last), strict=True)]
+    """The priority is open; backup would be sent (or not) for the two less likely levels together."""
+    order = (0, 1, 2) if f["backup_from"] == 1 else (2, 1, 0)
+    return [(p, {**f, "priority": level}) for p, level in zip(d.pick(*SHARES), order, strict=True)]
 
 
 UNITS = Structure(
@@ -88,6 +92,7 @@ UNITS = Structure(
         "patients": fact("patients"),
         "hospital": choose((fact("closed"), op("lookup", fact("hospitals"), 1)), otherwise=op("lookup", fact("hospitals"), 0)),
         "backup": op("ge", ans("priority"), fact("backup_from")),
+        "in_time": op("ge", ans("limit"), ans("eta")),
         "place": fact("place"),
         "ref": fact("ref"),
     },
@@ -99,6 +104,7 @@ UNITS = Structure(
         "patients": Ask(COUNT.type, bounds={"maximum": 99}),
         "hospital": Ask(Choice, options=lambda f: f["hospitals"]),
         "backup": YES_NO,
+        "in_time": YES_NO,
         "place": NAME,
         "ref": REF,
     },
@@ -171,6 +177,7 @@ def _airspace_rules(f: Facts) -> list[Rule]:
             "a waypoint outside the last radius is allowed",
             {"distance": {"minimum": f["resized"] or f["radius"]}},
             {"allowed": is_(True)},
+            tells=["radius"],
         ),
     ]
 
@@ -183,6 +190,12 @@ def _move_waypoint(d: Draw, f: Facts) -> Facts:
 def _move_battery(d: Draw, f: Facts) -> Facts:
     enough = f["battery"] - f["trip"] >= f["reserve"]
     return {**f, "battery": f["trip"] + f["reserve"] + (-d.pick(1, 2) if enough else d.pick(0, 1))}
+
+
+def _airspace_distance(f: Facts) -> int:
+    """To the radius while the zone is in force, and to the reserve."""
+    battery = abs(f["battery"] - f["trip"] - f["reserve"])
+    return battery if f["cleared"] else min(battery, abs(f["distance"] - (f["resized"] or f["radius"])))
 
 
 AIRSPACE = Structure(
@@ -218,6 +231,6 @@ AIRSPACE = Structure(
         _move_battery,
         lambda d, f: {**f, "cleared": not f["cleared"]},
     ),
-    distance=lambda f: min(abs(f["distance"] - (f["resized"] or f["radius"])), abs(f["battery"] - f["trip"] - f["reserve"])),
+    distance=_airspace_distance,
     chronicle=("zone", "resized", "cleared"),
 )
