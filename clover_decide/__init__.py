@@ -29,7 +29,7 @@ from clover_decide.questions import (
     Text,
 )
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "Answer",

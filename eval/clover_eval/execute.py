@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,39 +62,46 @@ def run(
         InputError: a file exists and `resume` was not asked for, belongs to another run, or cannot be written.
     """
     files = [task.file(folder) for task in tasks]
-    headers = [task.header(source) for task in tasks]
-    # All are checked before any is written.
-    kept = [_kept(path, header, source.groups, resume) for path, header in zip(files, headers, strict=True)]
-    for path, header, rows in zip(files, headers, kept, strict=True):
-        _write(path, "\n".join([header.line(), *(row.line() for row in rows)]) + "\n")
-    done = [{row.id for row in rows} for rows in kept]
+    done = _begin(source, tasks, files, resume)
     for runner in {id(task.runner): task.runner for task in tasks}.values():
         runner.prepare(source.groups)
     for task, ids in zip(tasks, done, strict=True):
         for _ in range(sum(group.id in ids for group in groups)):
             progress(task.name, False)
-    with _Sinks(files) as sinks, ThreadPoolExecutor(max_workers=concurrency) as pool:
-        pending: set[Future[None]] = set()
+    with _Sinks(files) as sinks:
 
         def work(index: int, group: LabelledGroup) -> None:
             row = ask(tasks[index], group)
             sinks.write(index, row)
             progress(tasks[index].name, row.failed is not None)
 
+        _each(work, ((i, group) for i, group in _order(groups, len(tasks)) if group.id not in done[i]), concurrency)
+    return files
+
+
+def _begin(source: LoadedSet, tasks: Sequence[Task], files: Sequence[Path], resume: bool) -> list[set[str]]:
+    """Make the files, or take out of them what does not stand; the ids that each has answered. All are checked before any is written."""
+    headers = [task.header(source) for task in tasks]
+    kept = [_kept(path, header, source.groups, resume) for path, header in zip(files, headers, strict=True)]
+    for path, header, rows in zip(files, headers, kept, strict=True):
+        _write(path, "\n".join([header.line(), *(row.line() for row in rows)]) + "\n")
+    return [{row.id for row in rows} for rows in kept]
+
+
+def _each(work: Callable[[int, LabelledGroup], None], items: Iterable[tuple[int, LabelledGroup]], concurrency: int) -> None:
+    """Do the work for all items, so many at once; no more is handed out than is worked on, so that an interrupt ends soon."""
+    pending: set[Future[None]] = set()
+    with ThreadPoolExecutor(max_workers=concurrency) as pool:
         try:
-            for index, group in _order(groups, len(tasks)):
-                if group.id in done[index]:
-                    continue
-                # No more is handed out than is worked on, so that an interrupt ends soon.
+            for item in items:
                 while len(pending) >= concurrency:
                     pending = _drain(pending)
-                pending.add(pool.submit(work, index, group))
+                pending.add(pool.submit(work, *item))
             while pending:
                 pending = _drain(pending)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return files
 
 
 def _order(groups: Sequence[LabelledGroup], tasks: int) -> Iterator[tuple[int, LabelledGroup]]:

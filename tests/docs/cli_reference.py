@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-COMMANDS = ("", "demo", "decide", "batch", "validate", "models")
+COMMANDS = ("", "demo", "decide", "batch", "validate", "models", "eval", "eval run", "eval report", "eval sets", "eval runners", "bench")
 HEAD = """# Command line
 
 Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 answered, but a gate (`--min-probability`) failed or

@@ -111,7 +111,7 @@ def test_shell(block: Block, tmp_path: Path) -> None:
             execute(["make", "-n", *words[1:]], ROOT)
         elif words[0] in ("pip", "git", "cd"):
             check_setup(words)
-        elif words[:2] == ["python", "-m"] and words[2].startswith(("clover_train", "clover_eval")):
+        elif words[:2] == ["python", "-m"] and words[2].startswith(("clover_train", "clover_linked", "tests.")):
             execute([sys.executable, "-m", words[2], "--help"], ROOT)
         elif words[0] == "clover-decide":
             real += execute(["bash", "-c", line], ROOT)

@@ -25,7 +25,9 @@ def show(analysis: Analysis) -> None:
         if p.title == "all" or (p.title in slices and len(analysis.plain) <= MOST_RUNS and len(slices) <= MOST_RUNS)
     ]
     base = analysis.baseline
-    table = Table("runner", "questions right", "groups right", f"groups − {base.name}", "p", box=None, pad_edge=False)
+    table = Table("runner", box=None, pad_edge=False)
+    for title in ("questions", "groups", "difference", "p"):
+        table.add_column(title, no_wrap=True)
     for part in parts:
         table.add_row(f"{part.title}, {sum(part.keep(g) for g in analysis.groups)} groups", style="dim")
         for run in analysis.plain:
@@ -34,7 +36,9 @@ def show(analysis: Analysis) -> None:
             d = difference(some, [s for s in base.scored if part.keep(s.group)]) if run is not base else None
             table.add_row(f"  {run.name}", _shown(a.question), _shown(a.group), *_compared(d))
     console.print(table)
-    console.print("95% intervals, pairs of twins resampled as one; p: exact McNemar test of whole groups.", highlight=False)
+    console.print(
+        f"Right, with 95% intervals (pairs of twins are one); difference: groups − {base.name}; p: exact McNemar.", highlight=False
+    )
     for run in analysis.runs:
         a = accuracy(run.scored)
         if a.failed or a.unsupported:
@@ -48,5 +52,6 @@ def _compared(d: Difference | None) -> tuple[str, str]:
 
 
 def _shown(x: Interval, *, signed: bool = False) -> str:
-    sign = "+" if signed else ""
-    return f"{x.value:{sign}.3f} [{x.low:{sign}.3f}, {x.high:{sign}.3f}]"
+    """Without leading zeros, so that a row fits 80 columns."""
+    value, low, high = (f"{v:{'+' if signed else ''}.{d}f}".replace("0.", ".", 1) for v, d in ((x.value, 3), (x.low, 2), (x.high, 2)))
+    return f"{value} [{low},{high}]"
