@@ -21,7 +21,7 @@ from clover_eval.execute import run as execute
 from clover_eval.report.write import check_name
 from clover_eval.runners.base import need
 from clover_eval.sets import SETS, LoadedSet, load_set
-from clover_eval.variants import VARIANTS
+from clover_eval.variants import VARIANTS, touched
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure answers on labelled groups of related questions.")
 
@@ -30,7 +30,9 @@ FormatOption = Annotated[
     str, typer.Option("--format", help="groups (this project's), or public (lists of questions, as converted public sets).")
 ]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="HTML file; Markdown and JSON are written beside it.")]
-FilterOption = Annotated[str | None, typer.Option("--filter", help="Only groups whose id, domain, slice or structure has this text.")]
+FilterOption = Annotated[
+    str | None, typer.Option("--filter", help="Only groups whose id, domain, slice or structure has this text, in capitals or not.")
+]
 SubsetOption = Annotated[int | None, typer.Option("--subset", help="About so many groups, the same ones each time; pairs stay whole.")]
 
 
@@ -38,7 +40,12 @@ SubsetOption = Annotated[int | None, typer.Option("--subset", help="About so man
 def run(
     name: SetArgument,
     mode: Annotated[
-        list[str] | None, typer.Option("--mode", "-m", help="A way of asking the local model; may be repeated. See `eval runners`.")
+        list[str] | None,
+        typer.Option(
+            "--mode",
+            "-m",
+            help="A way of asking the local model; may be repeated; independent and joint if nobody is named. See `eval runners`.",
+        ),
     ] = None,
     runner: Annotated[list[str] | None, typer.Option("--runner", "-r", help="Another runner; may be repeated. See `eval runners`.")] = None,
     vary: Annotated[
@@ -55,7 +62,9 @@ def run(
     facts: Annotated[bool, typer.Option(help="Derive facts from the material (local model).")] = True,
     fit: Annotated[str, typer.Option(help="The set that baselines are fitted on.")] = "linked-val",
     wire_model: Annotated[str, typer.Option(help="The model name sent to servers.")] = "jev-latest",
-    timeout: Annotated[float, typer.Option(help="Seconds for one attempt at a server.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds to wait for a connection to a server, and for each piece of its response.")
+    ] = 60.0,
     concurrency: Annotated[int, typer.Option(min=1, max=64, help="Groups asked at once; for servers.")] = 1,
 ) -> int:
     """Ask every group of a set; results are written as they come.
@@ -68,12 +77,17 @@ def run(
     source = _load(name, fmt)
     groups = _chosen(source, only, count)
     folder = out or Path("eval-results") / source.name
+    _check_use(source, groups, vary or [], fit)
     tasks = _tasks(
         mode or ([] if runner else ["independent", "joint"]), runner or [], vary or [], model, dtype, facts, fit, wire_model, timeout
     )
     began = time.perf_counter()
     with _progress(len(tasks) * len(groups)) as (advance, failures):
-        files = execute(source, groups, tasks, folder, resume=resume, concurrency=concurrency, progress=advance)
+        try:
+            files = execute(source, groups, tasks, folder, resume=resume, concurrency=concurrency, progress=advance)
+        except KeyboardInterrupt:
+            print(f"stopped; what was answered is in {folder}, --resume goes on from there", file=sys.stderr)
+            raise
     log(
         folder,
         {**describe(), "asked": [task.name for task in tasks], "seconds": round(time.perf_counter() - began), "peak MiB": peak_mib()},
@@ -147,11 +161,22 @@ def _load(name: str, fmt: str) -> LoadedSet:
 
 
 def _chosen(source: LoadedSet, only: str | None, count: int | None) -> list[LabelledGroup]:
-    groups = [g for g in source.groups if only is None or any(only in text for text in (g.id, g.domain, g.slice, g.structure))]
+    wanted = (only or "").lower()
+    groups = [g for g in source.groups if any(wanted in text.lower() for text in (g.id, g.domain, g.slice, g.structure))]
     if not groups:
         known = sorted({text for g in source.groups for text in (g.domain, g.slice, g.structure) if text})
-        raise InputError("no group is left", path="--filter", given=only, accepted=f"part of an id, or of: {', '.join(known)}")
+        accepted = f"part of an id, or of: {', '.join(known)}" if known else "part of an id"
+        raise InputError("no group is left", path="--filter", given=only, accepted=accepted)
     return subset(groups, count) if count is not None else groups
+
+
+def _check_use(source: LoadedSet, groups: list[LabelledGroup], vary: list[str], fit: str) -> None:
+    """Refuse a baseline fitted on what it is tried on, and a variant that changes no question."""
+    if fit == source.name or (Path(fit).is_file() and load_set(fit).sha256 == source.sha256):
+        raise InputError("the set that is asked", path="--fit", given=fit, accepted="another set")
+    for variant in vary:
+        if variant in VARIANTS and not any(touched(variant, group) for group in groups):
+            raise InputError("no question of the set can be asked in that form", path="--vary", given=variant, accepted="another form")
 
 
 def _tasks(
@@ -179,10 +204,8 @@ def _tasks(
     runners = {runner.name: runner for runner in [*local, *others]}
     for runner in [*local, *others]:
         if runner.identity != runners[runner.name].identity:
-            raise InputError(
-                "two runners have one name", path="--runner", given=runner.name, accepted="models told apart by their file names"
-            )
-    return [Task(runner, variant) for runner in runners.values() for variant in ("", *vary)]
+            raise InputError("two runners have one name", path="--runner", given=runner.name, accepted="files with other names")
+    return [Task(runner, variant) for runner in runners.values() for variant in dict.fromkeys(["", *vary])]
 
 
 def _summary(source: LoadedSet, groups: list[LabelledGroup], files: list[Path], report: Path | None) -> None:

@@ -22,16 +22,9 @@ from clover_decide.errors import CloverError, FormatError
 from clover_decide.files import parse_json, read_text
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.questions import AnyQuestion
+from clover_eval.rules import AnswerRule, about, holds
 
 NEEDED = ("id", "material", "questions", "answers")
-
-
-@dataclass(frozen=True)
-class AnswerRule:
-    """A rule between answers: a sentence, and the JSON Schema over the answers object that says the same."""
-
-    text: str
-    schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -132,7 +125,10 @@ def numbered_rows(content: str, name: str) -> Iterator[tuple[str, dict[str, Any]
         if not line.strip():
             continue
         where = f"{name}:{number}"
-        row = parse_json(line, where)
+        try:
+            row = parse_json(line, where)
+        except FormatError as error:
+            raise FormatError(error.problem, path=where, accepted="one JSON object a line, each on a line of its own") from None
         if not isinstance(row, dict):
             raise FormatError("is no object", path=where, given=row, accepted="one JSON object a line")
         yield where, row
@@ -155,6 +151,9 @@ def make_group(row: Mapping[str, Any], questions: QuestionSet, where: str, toler
     for key, accepted in (("pair", "a name"), ("final", ", ".join(answers))):
         if row.get(key) is not None and (not isinstance(row[key], str) or (key == "final" and row[key] not in answers)):
             raise FormatError("has another form", path=f"{where}.{key}", given=row[key], accepted=accepted)
+    other = row.get("paraphrases", {})
+    if not isinstance(other, dict) or not all(key in answers and isinstance(text, str) and text.strip() for key, text in other.items()):
+        raise FormatError("has another form", path=f"{where}.paraphrases", given=other, accepted="{question id: text}")
     rules, worlds = _rules(row, where), _worlds(row, questions, where)
     return LabelledGroup(
         id=row["id"],
@@ -167,7 +166,7 @@ def make_group(row: Mapping[str, Any], questions: QuestionSet, where: str, toler
         pair=row.get("pair"),
         final=row.get("final"),
         rules=rules,
-        paraphrases=row.get("paraphrases", {}),
+        paraphrases=other,
         worlds=worlds,
         tolerance=tolerance or {},
     )
@@ -177,12 +176,21 @@ def _rules(row: Mapping[str, Any], where: str) -> tuple[AnswerRule, ...]:
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
-        rules = tuple(AnswerRule(r["text"], r["schema"]) for r in row.get("rules", ()))
+        rules = tuple(AnswerRule(str(r["text"]), r["schema"]) for r in row.get("rules", ()))
         for rule in rules:
             Draft202012Validator.check_schema(rule.schema)
     except (TypeError, KeyError, SchemaError) as error:
         said = str(getattr(error, "message", error))[:120]
         raise FormatError(f"a rule has another form ({said})", path=f"{where}.rules", accepted="[{text, schema}], schemas valid") from None
+    for rule in rules:
+        if "$ref" in json.dumps(rule.schema) or "$dynamicRef" in json.dumps(rule.schema):
+            raise FormatError("a rule refers to another schema", path=f"{where}.rules", given=rule.text, accepted="a schema without $ref")
+        unknown = sorted(about(rule) - set(row["answers"]))
+        if unknown:
+            accepted = ", ".join(row["answers"])
+            raise FormatError("a rule is about a question that is not asked", path=f"{where}.rules", given=unknown[0], accepted=accepted)
+        if not holds(rule, row["answers"]):
+            raise FormatError("the gold answers break a rule", path=f"{where}.rules", given=rule.text, accepted="rules that gold keeps")
     return rules
 
 

@@ -10,7 +10,8 @@ from statistics import mean
 from clover_decide.questions import Boolean, Choice, Score
 from clover_eval.datasets import LabelledGroup, World
 from clover_eval.results import Given, Row
-from clover_eval.scoring import is_right, same_answer, violated
+from clover_eval.rules import violated
+from clover_eval.scoring import is_right, same_answer
 from clover_eval.statistics import Interval, McNemar, beyond_independence, mcnemar, paired_difference, ratio
 from clover_eval.variants import touched
 

@@ -122,9 +122,13 @@ def _row(raw: bytes, where: str, *, last: bool) -> Row | None:
         raise FormatError("is no row of results", path=where, accepted="a JSON object") from None
     try:
         answers = {key: Given(**value) for key, value in data.pop("answers").items()}
-        return Row(answers=answers, unsupported=tuple(data.pop("unsupported")), **data)
-    except (TypeError, KeyError, AttributeError):
-        raise FormatError("is no row of results", path=where, accepted="the fields of a row") from None
+        row = Row(answers=answers, unsupported=tuple(data.pop("unsupported")), **data)
+        shares = [row.probability, *(p for given in answers.values() for p in (given.probability, *(given.probabilities or {}).values()))]
+        if not (0.0 <= row.seconds < 1e6 and all(0.0 <= p <= 1.0 + 1e-6 for p in shares if p is not None)):
+            raise ValueError(row)
+    except (TypeError, KeyError, AttributeError, ValueError):
+        raise FormatError("is no row of results", path=where, accepted="the fields of a row, probabilities from 0 to 1") from None
+    return row
 
 
 def matched(results: Results, groups: Sequence[LabelledGroup], name: str) -> dict[str, Row]:
@@ -138,6 +142,11 @@ def matched(results: Results, groups: Sequence[LabelledGroup], name: str) -> dic
         group = known.get(row.id)
         if group is None:
             raise FormatError("answers a group that the set does not have", path=name, given=row.id, accepted="results of this set")
+        if not set(row.answers) <= set(group.questions.questions):
+            extra = sorted(set(row.answers) - set(group.questions.questions))
+            raise FormatError(
+                "answers a question that the group does not have", path=f"{name} {row.id}", given=extra[0], accepted="its questions"
+            )
         if (row.material, row.questions) != (group.material_sha, group.questions_sha):
             raise FormatError(
                 "answers another material or other questions", path=name, given=row.id, accepted="results of this version of the set"

@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 RESAMPLES = 10_000
+FEWEST = 6
+"""Clusters below which resampling says nothing; the interval is then everything that is possible."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ def ratio(part: Sequence[float], whole: Sequence[float], clusters: Sequence[str]
     p, w = _summed(part, whole, clusters=clusters)
     if w.sum() <= 0:
         return Interval(float("nan"), float("nan"), float("nan"))
+    if len(p) < FEWEST:
+        return Interval(float(p.sum() / w.sum()), 0.0, 1.0)
     bound = 0.025 ** (1.0 / int((w > 0).sum()))
     if (p == 0).all():
         return Interval(0.0, 0.0, 1.0 - bound)
@@ -79,7 +83,7 @@ def beyond_independence(
     p = (weights @ right) / np.maximum(weights @ asked, 1e-12)
     expected = sum(n * p**kind for n, kind in zip(groups, kinds, strict=True))
     draws = (weights @ all_right - expected) / np.maximum(sum(groups), 1e-12)
-    low, high = np.percentile(draws[1:], [2.5, 97.5])
+    low, high = np.percentile(draws[1:], [2.5, 97.5]) if len(right) >= FEWEST else (-1.0, 1.0)
     return Interval(float(draws[0]), float(low), float(high))
 
 
@@ -88,6 +92,8 @@ def paired_difference(
 ) -> Interval:
     """(Σ a - Σ b) / Σ whole, both modes resampled on the same clusters."""
     first, second, w = _summed(a, b, whole, clusters=clusters)
+    if len(w) < FEWEST and w.sum() > 0:
+        return Interval(float((first - second).sum() / w.sum()), -1.0, 1.0)
     return _interval(first - second, w, seed)
 
 

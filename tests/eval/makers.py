@@ -8,8 +8,9 @@ from typing import Any
 from clover_decide.frozen import FrozenMap
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer
-from clover_eval.datasets import AnswerRule, LabelledGroup
+from clover_eval.datasets import LabelledGroup
 from clover_eval.results import Given, Row
+from clover_eval.rules import AnswerRule
 from clover_eval.runners.base import Reply, RunnerError
 from clover_eval.sets import LoadedSet
 

@@ -10,7 +10,8 @@ from clover_decide.questions import Boolean, MultiChoice, Number, Quote, Score
 from clover_eval.datasets import World
 from clover_eval.metrics import accuracy, ambiguity, by_type, difference, flips, log_probability, score
 from clover_eval.results import Given
-from clover_eval.scoring import about, is_right, violated
+from clover_eval.rules import about, violated
+from clover_eval.scoring import is_right
 from tests.eval.makers import GOLD, LATE_MEANS_DAYS, QUESTIONS, group, row
 
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, MultiChoice, Score
-from clover_eval.datasets import AnswerRule, LabelledGroup
+from clover_eval.datasets import LabelledGroup
 from clover_eval.results import Given
+from clover_eval.rules import AnswerRule, violated
 from clover_eval.runners.projection import best_first, candidates, project
-from clover_eval.scoring import violated
 from tests.eval.makers import GOLD, LATE_MEANS_DAYS, group
 
 

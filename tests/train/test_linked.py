@@ -69,8 +69,7 @@ def test_graph_and_second_evaluator_agree_on_fresh_worlds(structure: Structure) 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.id)
 def test_no_rule_is_broken_by_gold_and_each_can_be_broken(structure: Structure) -> None:
-    from clover_eval.datasets import AnswerRule
-    from clover_eval.scoring import holds
+    from clover_eval.rules import AnswerRule, holds
     from clover_linked.cases import plain
 
     split = "val" if structure.id in VAL_ONLY else "test"

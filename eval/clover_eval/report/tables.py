@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,7 @@ def shown(cell: Any) -> str:
 def all_tables(analysis: Analysis) -> list[Table]:
     """Every table that has something to say."""
     made = [overall(analysis), by_part(analysis), differences(analysis), types(analysis), reliability(analysis), selective(analysis)]
-    made += [open_worlds(analysis), causal(analysis), changes(analysis)]
+    made += [open_worlds(analysis), causal(analysis), changes(analysis), failures(analysis)]
     return [table for table in made if table.rows]
 
 
@@ -190,3 +191,12 @@ def changes(analysis: Analysis) -> Table:
     )
     columns = ("runner", "changed", "answers that flip", "groups with a flip", "questions right", "groups right")
     return Table("Does the form of asking matter?", note, columns, tuple(rows))
+
+
+def failures(analysis: Analysis) -> Table:
+    """What went wrong, how often."""
+    rows = []
+    for run in analysis.runs:
+        problems = Counter(str(s.row.failed.get("problem", s.row.failed)) for s in run.scored if s.row.failed)
+        rows += [(run.name, problem, count) for problem, count in problems.most_common(5)]
+    return Table("Groups that failed", "Counted as wrong above; `--resume` asks them again.", ("runner", "problem", "groups"), tuple(rows))

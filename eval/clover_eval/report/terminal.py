@@ -11,6 +11,9 @@ MOST_RUNS = 4
 """With more runs than this, the slices are left to the report."""
 
 
+FORMS = {"options": "order of options", "order": "order of questions", "paraphrase": "words"}
+
+
 def show(analysis: Analysis) -> None:
     """Print accuracy and the differences from the baseline to stdout: of all groups, and by slice where that fits."""
     from rich.console import Console

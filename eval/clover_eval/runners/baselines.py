@@ -13,6 +13,13 @@ from clover_eval.runners.base import Reply, need
 from clover_eval.runners.candidates import NOTHING, Reading, candidates, features
 from clover_eval.scoring import is_right
 
+DEFAULT_FIT = "linked-val"
+
+
+def named(kind: str, fit: str) -> str:
+    """The name of a baseline; what it is fitted on is told where it is not the validation set."""
+    return kind if fit.startswith(DEFAULT_FIT) else f"{kind} (fit {fit})"
+
 
 class MajorityRunner:
     """The most common answer to the question of that id in that structure, or else of that type.
@@ -23,7 +30,7 @@ class MajorityRunner:
     """
 
     def __init__(self, fit: Sequence[LabelledGroup], name_of_fit: str) -> None:
-        self.name = "majority"
+        self.name = named("majority", name_of_fit)
         self.identity: Mapping[str, Any] = {"fit": name_of_fit}
         self._counts: dict[tuple[str, ...], Counter[str]] = {}
         self._values: dict[str, Any] = {}
@@ -72,7 +79,7 @@ class BagOfWordsRunner:
     def __init__(self, fit: Sequence[LabelledGroup], name_of_fit: str, *, blind: bool = False) -> None:
         text, linear = need("sklearn.feature_extraction", "eval"), need("sklearn.linear_model", "eval")
         weighting = need("sklearn.feature_extraction.text", "eval")
-        self.name = "questions alone" if blind else "TF-IDF"
+        self.name = named("blind" if blind else "tfidf", name_of_fit)
         self.identity: Mapping[str, Any] = {"fit": name_of_fit, "blind": blind}
         self._blind = blind
         self._hasher: Any = text.FeatureHasher(2**18)

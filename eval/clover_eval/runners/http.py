@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
+from clover_decide.errors import InputError
 from clover_eval.datasets import LabelledGroup
 from clover_eval.runners.base import Reply, RunnerError, need
 from clover_eval.runners.wire import decisions_answers, decisions_questions, systemone_questions, systemone_reply, unsupported
@@ -25,7 +27,7 @@ class HttpRunner:
         model: the name sent; servers report the real one.
         key: a bearer token.
         joint: ask for a joint answer (`mode: "joint"`, an extension that others ignore).
-        timeout: seconds for one attempt.
+        timeout: seconds to wait for a connection, and for each next piece of a response.
         tries: attempts in all, on a refused connection, a timeout, or a status that may pass (`RETRIED`).
     """
 
@@ -41,6 +43,7 @@ class HttpRunner:
         tries: int = 4,
     ) -> None:
         self._httpx: Any = need("httpx", "eval")
+        _check(url, timeout)
         self._url, self._wire, self._model, self._joint, self._tries = url, wire, model, joint, tries
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = self._httpx.Client(timeout=timeout, headers=headers)
@@ -95,6 +98,21 @@ class HttpRunner:
             raise RunnerError(
                 "the response is no JSON", path=self._url, given=response.text[:80], accepted="a response of the format"
             ) from None
+
+
+def _check(url: str, timeout: float) -> None:
+    """Refuse what can never work, and a password that would end up in names of files."""
+    parts = urlsplit(url)
+    try:
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise InputError("no URL of a server", path="--runner", given=url, accepted="http://HOST[:PORT]/PATH, the endpoint itself")
+    if parts.username or parts.password:
+        raise InputError("a URL with a password", path="--runner", accepted="a URL without one; a key in CLOVER_EVAL_KEY")
+    if not 0.0 < timeout < 86_400.0:
+        raise InputError("no such time", path="--timeout", given=timeout, accepted="seconds above 0")
 
 
 def _retry_after(response: Any, otherwise: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 from clover_decide.questions import AnyQuestion, Boolean, Choice, MultiChoice, Score
 from clover_eval.datasets import LabelledGroup
 from clover_eval.results import Given
-from clover_eval.scoring import about, violated
+from clover_eval.rules import about, violated
 
 BUDGET = 200_000
 """Assignments visited at most; beyond it the answers stay as they are."""

@@ -48,7 +48,7 @@ def make_other(spec: str, *, fit: str = "linked-val", model: str = "jev-latest",
     """
     kind, _, argument = spec.partition(":")
     if kind not in OTHERS or (kind in NEED_ARGUMENT and not argument):
-        raise InputError("unknown runner", path="--runner", given=spec, accepted="; ".join(OTHERS.values()))
+        raise InputError("unknown runner", path="--runner", given=spec, accepted=f"{', '.join(OTHERS)}; see `clover-decide eval runners`")
     if kind in ("majority", "tfidf", "blind"):
         return _baseline(kind, fit)
     if kind == "outlines":
@@ -74,5 +74,7 @@ def _baseline(kind: str, fit: str) -> Runner:
     from clover_eval.sets import load_set
 
     source = load_set(fit)
+    if source.name in ("linked-500", "linked-causal"):
+        raise InputError("a test set", path="--fit", given=fit, accepted="linked-val, or a file of labelled groups that are not tested on")
     name = f"{source.name} {source.sha256[:16]}"
     return MajorityRunner(source.groups, name) if kind == "majority" else BagOfWordsRunner(source.groups, name, blind=kind == "blind")

@@ -23,8 +23,9 @@ from typing import Any
 
 from clover_decide.questions import Choice
 from clover_eval.datasets import LabelledGroup, parse_groups, read_content
+from clover_eval.rules import violated
 from clover_eval.runners.baselines import BagOfWordsRunner
-from clover_eval.scoring import is_right, violated
+from clover_eval.scoring import is_right
 from clover_eval.sets import DATA, SETS
 from clover_linked import causal
 from clover_linked.build import AMBIGUOUS, RECIPES, build, packed
