@@ -20,6 +20,7 @@ from clover_eval.execute import Task
 from clover_eval.execute import run as execute
 from clover_eval.report.write import check_name
 from clover_eval.runners.base import need
+from clover_eval.runners.registry import FITTED
 from clover_eval.sets import SETS, LoadedSet, load_set
 from clover_eval.variants import VARIANTS, touched
 
@@ -77,7 +78,7 @@ def run(
     source = _load(name, fmt)
     groups = _chosen(source, only, count)
     folder = out or Path("eval-results") / source.name
-    _check_use(source, groups, vary or [], fit)
+    _check_use(source, groups, vary or [], fit if set(runner or []) & FITTED else "")
     tasks = _tasks(
         mode or ([] if runner else ["independent", "joint"]), runner or [], vary or [], model, dtype, facts, fit, wire_model, timeout
     )
@@ -172,7 +173,7 @@ def _chosen(source: LoadedSet, only: str | None, count: int | None) -> list[Labe
 
 def _check_use(source: LoadedSet, groups: list[LabelledGroup], vary: list[str], fit: str) -> None:
     """Refuse a baseline fitted on what it is tried on, and a variant that changes no question."""
-    if fit == source.name or (Path(fit).is_file() and load_set(fit).sha256 == source.sha256):
+    if fit == source.name or (fit and Path(fit).is_file() and load_set(fit).sha256 == source.sha256):
         raise InputError("the set that is asked", path="--fit", given=fit, accepted="another set")
     for variant in vary:
         if variant in VARIANTS and not any(touched(variant, group) for group in groups):

@@ -9,8 +9,9 @@ import sys
 COMMANDS = ("", "demo", "decide", "batch", "validate", "models", "eval", "eval run", "eval report", "eval sets", "eval runners", "bench")
 HEAD = """# Command line
 
-Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 answered, but a gate (`--min-probability`) failed or
-batch rows failed; 2 wrong usage or input. Errors never show a traceback; with `--json` they are also printed as JSON.
+Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 answered, but a gate (`--min-probability`) failed, or
+batch rows or groups of `eval run` failed; 2 wrong usage or input. Errors never show a traceback; with `--json` they are also
+printed as JSON.
 This page is the output of `--help`.
 """
 

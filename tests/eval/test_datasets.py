@@ -51,7 +51,7 @@ def test_a_plain_and_a_gzipped_file_read_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ("{", "malformed JSON"),
+        ("{", "one JSON object a line"),
         ("[1]", "is no object"),
         ({k: v for k, v in GOOD.items() if k != "answers"}, "lacks answers"),
         ({**GOOD, "answers": {}}, "different ids"),
@@ -62,6 +62,11 @@ def test_a_plain_and_a_gzipped_file_read_alike(tmp_path: Path) -> None:
         ({**GOOD, "questions": {"wet": {"type": "yesno", "text": "?"}}}, "unknown question type"),
         ({**GOOD, "rules": [{"text": "half"}]}, "a rule has another form"),
         ({**GOOD, "rules": [{"text": "odd", "schema": {"properties": 3}}]}, "a rule has another form"),
+        ({**GOOD, "rules": [{"text": "far", "schema": {"$ref": "http://127.0.0.1:9/x"}}]}, "refers to another schema"),
+        ({**GOOD, "rules": [{"text": "dry", "schema": {"properties": {"wet": {"const": False}}}}]}, "gold answers break a rule"),
+        ({**GOOD, "rules": [{"text": "odd", "schema": {"properties": {"damp": {}}}}]}, "not asked"),
+        ({**GOOD, "paraphrases": {"wet": ["a", "b"]}}, "paraphrases"),
+        ({**GOOD, "paraphrases": {"dry": "Was it dry?"}}, "paraphrases"),
         ({**GOOD, "worlds": [{"probability": 1.0, "answers": {"wet": False}}]}, "one of them the gold answers"),
         ({**GOOD, "worlds": [{"probability": 0.0, "answers": {"wet": True}}]}, "worlds have another form"),
         ({**GOOD, "pair": 3}, "pair"),

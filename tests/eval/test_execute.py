@@ -72,6 +72,32 @@ def test_a_file_of_another_version_or_kind_is_refused(tmp_path: Path) -> None:
     assert path.read_text() == "my notes\nof today\n"
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"probability": "high"},
+        {"probability": 7.5},
+        {"seconds": -1e308},
+        {"answers": {"late": {"value": True, "probability": 2.0}}},
+        {"extra": 1},
+    ],
+)
+def test_a_damaged_row_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    (path,) = run(SOURCE, GROUPS, [Task(Oracle())], tmp_path)
+    lines = path.read_text().splitlines()
+    lines[3] = json.dumps({**json.loads(lines[3]), **change})
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(FormatError, match="is no row of results"):
+        read_results(path)
+
+
+def test_an_answer_to_a_question_that_was_not_asked_is_refused(tmp_path: Path) -> None:
+    (path,) = run(SOURCE, GROUPS, [Task(Oracle())], tmp_path)
+    path.write_text(path.read_text().replace('"late"', '"zzz"'))
+    with pytest.raises(FormatError, match="does not have; given 'zzz'"):
+        run(SOURCE, GROUPS, [Task(Oracle())], tmp_path, resume=True)
+
+
 def test_a_cut_off_line_is_asked_again_and_a_broken_one_refused(tmp_path: Path) -> None:
     (path,) = run(SOURCE, GROUPS, [Task(Oracle())], tmp_path)
     whole = path.read_text()

@@ -63,6 +63,7 @@ def test_the_tables_say_what_was_counted(files: list[Path]) -> None:
         "Where several worlds are possible",
         "Does it help to ask what an answer builds on?",
         "Does the form of asking matter?",
+        "Groups that failed",
     ]
     asked = sum(len(g.answers) for g in GROUPS)
     overall = {row[0]: dict(zip(tables["Accuracy"].columns, row, strict=True)) for row in tables["Accuracy"].rows}
@@ -118,7 +119,7 @@ def test_the_terminal_summary_fits_a_screen(files: list[Path], capsys: pytest.Ca
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 24 and all(len(line) <= 80 for line in lines)
     assert any("joint" in line and "+." in line for line in lines)
-    assert any("1 groups failed" in line for line in lines)
+    assert any("joint: 1 of 12 groups failed" in line for line in lines) and any("1 × no answer" in line for line in lines)
 
 
 def test_files_that_do_not_belong_together_are_refused(files: list[Path], tmp_path: Path) -> None:
@@ -151,27 +152,29 @@ def cli(*words: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 
 def test_the_command_line_from_run_to_report(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    words = ["eval", "run", "linked-val", "--subset", "4", "-r", "majority", "-r", "tfidf", "--out", str(out)]
+    words = ["eval", "run", "linked-500", "--subset", "4", "-r", "majority", "-r", "tfidf", "--out", str(out)]
     first = cli(*words, "--report", str(tmp_path / "r.html"))
     assert first.returncode == 0, first.stderr
     assert "majority" in first.stdout and (tmp_path / "r.html").is_file() and (out / "environment.log").is_file()
     refused = cli(*words)
     assert refused.returncode == 2 and "--resume" in refused.stderr and "Traceback" not in refused.stderr
     assert cli(*words, "--resume").returncode == 0
-    again = cli("eval", "report", "linked-val", str(out), "--subset", "4")
-    assert again.returncode == 0 and "TF-IDF" in again.stdout
+    again = cli("eval", "report", "linked-500", str(out), "--subset", "4")
+    assert again.returncode == 0 and "tfidf" in again.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["eval", "run", "linked-501"], "no such set"),
-        (["eval", "run", "linked-val", "--mode", "jont"], "independent, joint"),
-        (["eval", "run", "linked-val", "-r", "laya"], "systemone:URL"),
-        (["eval", "run", "linked-val", "--vary", "colour", "-r", "majority"], "options, order, paraphrase"),
-        (["eval", "run", "linked-val", "--filter", "zoo", "-r", "majority"], "no group is left"),
+        (["eval", "run", "linked-500", "--mode", "jont"], "independent, joint"),
+        (["eval", "run", "linked-500", "-r", "laya"], "systemone, systemone-joint"),
+        (["eval", "run", "linked-500", "--vary", "colour", "-r", "majority"], "options, order, paraphrase"),
+        (["eval", "run", "linked-500", "--filter", "zoo", "-r", "majority"], "no group is left"),
         (["eval", "run", "linked-val", "--format", "xml"], "groups or public"),
         (["eval", "run"], "Missing argument"),
+        (["eval", "run", "linked-val", "-r", "majority"], "the set that is asked"),
+        (["eval", "run", "linked-500", "-r", "systemone:nowhere"], "no URL of a server"),
         (["eval", "report", "linked-val", "/no/such/folder"], "cannot be read"),
         (["bench", "--rounds", "0"], "rounds"),
     ],
@@ -185,4 +188,4 @@ def test_a_run_in_which_a_group_failed_ends_with_one(tmp_path: Path) -> None:
     done = cli(
         "eval", "run", "linked-val", "--subset", "2", "-r", "systemone:http://127.0.0.1:9/x", "--timeout", "0.2", "--out", str(tmp_path)
     )
-    assert done.returncode == 1 and "2 groups failed" in done.stdout
+    assert done.returncode == 1 and "2 of 2 groups failed" in done.stdout and "no answer from the server" in done.stdout

@@ -173,7 +173,7 @@ def test_the_prompt_asks_everything_and_the_schema_takes_the_gold_reply() -> Non
 def test_an_unknown_runner_is_refused_with_what_there_is(spec: str) -> None:
     with pytest.raises(InputError) as caught:
         make_other(spec)
-    assert all(name in str(caught.value) for name in ("systemone:URL", "llamacpp:FILE", "sparrow"))
+    assert all(name in str(caught.value) for name in ("systemone", "llamacpp", "sparrow"))
 
 
 def test_the_registry_makes_what_needs_no_other_package(mini: Decider) -> None:
@@ -187,6 +187,24 @@ def test_the_registry_makes_what_needs_no_other_package(mini: Decider) -> None:
     assert set(OTHERS) >= {"outlines", "llamacpp", "sparrow", "tfidf", "blind"}
     with pytest.raises(InputError, match="unknown mode"):
         make_local(["jont"], mini)
+
+
+@pytest.mark.parametrize("url", ["ftp://x/y", "localhost:80", "http://", "http://x:99999999/y", "http://user:secret@x/y"])
+def test_a_url_that_cannot_work_or_holds_a_password_is_refused(url: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_other(f"systemone:{url}")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_timeout_is_a_time(timeout: float) -> None:
+    with pytest.raises(InputError, match="--timeout"):
+        make_other("systemone:http://x/y", timeout=timeout)
+
+
+def test_no_baseline_is_fitted_on_a_test_set() -> None:
+    with pytest.raises(InputError, match="a test set"):
+        make_other("majority", fit="linked-500")
 
 
 def test_a_missing_package_names_its_extra() -> None:

@@ -73,9 +73,9 @@ def test_all_or_none_right_has_an_exact_bound_and_not_an_interval_without_width(
     # Rule of three, two-sided: 1 - 0.025^(1/n).
     none = ratio([0.0] * 50, [1.0] * 50)
     assert (none.value, none.low, none.high) == (0.0, 0.0, pytest.approx(1 - 0.025 ** (1 / 50)))
-    every = ratio([4.0] * 10, [4.0] * 10, [f"pair {i // 2}" for i in range(10)])
-    assert (every.value, every.low, every.high) == (1.0, pytest.approx(0.025 ** (1 / 5)), 1.0)
-    same = paired_difference([1.0] * 5, [1.0] * 5, [1.0] * 5)
+    every = ratio([4.0] * 20, [4.0] * 20, [f"pair {i // 2}" for i in range(20)])
+    assert (every.value, every.low, every.high) == (1.0, pytest.approx(0.025 ** (1 / 10)), 1.0)
+    same = paired_difference([1.0] * 9, [1.0] * 9, [1.0] * 9)
     assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0)
 
 
@@ -88,3 +88,11 @@ def test_independent_errors_are_not_beyond_independence_and_shared_ones_are() ->
         whole = [float(h == k) for h, k in zip(hits, sizes, strict=True)]
         found = beyond_independence(hits, sizes.tolist(), whole)
         assert least < found.value < most and found.low < found.value < found.high
+
+
+def test_a_handful_of_clusters_has_an_interval_of_all_that_is_possible() -> None:
+    one = ratio([1.0, 2.0], [2.0, 2.0], ["a", "a"])
+    assert (one.value, one.low, one.high) == (0.75, 0.0, 1.0)
+    two = paired_difference([1.0, 1.0], [0.0, 1.0], [1.0, 1.0])
+    assert (two.value, two.low, two.high) == (0.5, -1.0, 1.0)
+    assert beyond_independence([1.0], [2.0], [0.0]).high == 1.0

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from clover_eval.metrics import Difference, accuracy, difference
+from clover_eval.metrics import Difference, accuracy, difference, flips
 from clover_eval.report.build import Analysis
+from clover_eval.report.tables import failures
 from clover_eval.report.write import heading
 from clover_eval.statistics import Interval
 
 MOST_RUNS = 4
 """With more runs than this, the slices are left to the report."""
-
-
 FORMS = {"options": "order of options", "order": "order of questions", "paraphrase": "words"}
 
 
@@ -22,11 +21,7 @@ def show(analysis: Analysis) -> None:
     console = Console()
     console.print(heading(analysis), style="bold", highlight=False)
     slices = {g.slice for g in analysis.groups}
-    parts = [
-        p
-        for p in analysis.parts
-        if p.title == "all" or (p.title in slices and len(analysis.plain) <= MOST_RUNS and len(slices) <= MOST_RUNS)
-    ]
+    parts = [p for p in analysis.parts if p.title == "all" or (p.title in slices and max(len(analysis.plain), len(slices)) <= MOST_RUNS)]
     base = analysis.baseline
     table = Table("runner", box=None, pad_edge=False)
     for title in ("questions", "groups", "difference", "p"):
@@ -39,15 +34,22 @@ def show(analysis: Analysis) -> None:
             d = difference(some, [s for s in base.scored if part.keep(s.group)]) if run is not base else None
             table.add_row(f"  {run.name}", _shown(a.question), _shown(a.group), *_compared(d))
     console.print(table)
-    console.print(
-        f"Right, with 95% intervals (pairs of twins are one); difference: groups − {base.name}; p: exact McNemar.", highlight=False
-    )
+    for line in _notes(analysis):
+        console.print(line, highlight=False, markup=False)
+
+
+def _notes(analysis: Analysis) -> list[str]:
+    """What the figures mean, what a change of form changed, and what went wrong."""
+    compared = f"; difference: groups − {analysis.baseline.name}; p: exact McNemar" if len(analysis.plain) > 1 else ""
+    lines = [f"Right, with 95% intervals (pairs of twins are one){compared}."]
+    for first, varied in analysis.variants():
+        changed = flips(first.scored, varied.scored, varied.variant).questions
+        lines.append(f"{first.name}: {_shown(changed)} of the answers change with other {FORMS[varied.variant]}")
     for run in analysis.runs:
         a = accuracy(run.scored)
         if a.failed or a.unsupported:
-            console.print(
-                f"{run.name}: {a.failed} groups failed, {a.unsupported} questions not askable; all count as wrong", highlight=False
-            )
+            lines.append(f"{run.name}: {a.failed} of {a.groups} groups failed, {a.unsupported} questions not askable; all count as wrong")
+    return lines + [f"  {name}: {count} × {problem}" for name, problem, count in failures(analysis).rows]
 
 
 def _compared(d: Difference | None) -> tuple[str, str]:

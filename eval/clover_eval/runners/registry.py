@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from clover_decide import Decider
 
 NEED_ARGUMENT = frozenset({"systemone", "systemone-joint", "decisions", "decisions-joint", "outlines", "llamacpp"})
+FITTED = frozenset({"majority", "tfidf", "blind"})
 OTHERS = {
     "systemone": "systemone:URL, a server of the System One format",
     "systemone-joint": "systemone-joint:URL, the same asked for joint answers",
@@ -49,7 +50,7 @@ def make_other(spec: str, *, fit: str = "linked-val", model: str = "jev-latest",
     kind, _, argument = spec.partition(":")
     if kind not in OTHERS or (kind in NEED_ARGUMENT and not argument):
         raise InputError("unknown runner", path="--runner", given=spec, accepted=f"{', '.join(OTHERS)}; see `clover-decide eval runners`")
-    if kind in ("majority", "tfidf", "blind"):
+    if kind in FITTED:
         return _baseline(kind, fit)
     if kind == "outlines":
         from clover_eval.runners.outlines_runner import OutlinesRunner

@@ -65,7 +65,7 @@ def systemone_reply(group: LabelledGroup, answers: Any, where: str, refused: fro
         raise RunnerError(
             problem, path=f"{where}.answers", given=dict(answers), accepted="one answer a question, as the format has it"
         ) from None
-    left = (*unsupported(group), *(key for key in refused if key in group.questions.questions))
+    left = (*unsupported(group), *(key for key in group.questions.questions if key in refused))
     # Of a group answered in part there is no probability as a whole.
     whole = math.prod(answer.probability or 0.0 for answer in out.values()) if not left else None
     return Reply(out, whole, left)
