@@ -14,6 +14,7 @@ from scipy.stats import bootstrap
 from clover_eval.statistics import beyond_independence, mcnemar, paired_difference, ratio
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=0, max_size=12))
 def test_mcnemar_is_the_share_of_coin_tosses_at_least_as_uneven(pairs: list[tuple[bool, bool]]) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]

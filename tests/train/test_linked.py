@@ -84,7 +84,10 @@ def test_no_rule_is_broken_by_gold_and_each_can_be_broken(structure: Structure) 
             named = [json.loads(v) for v in re.findall(r'"[^"]*"|-?\d+(?:\.\d+)?|true|false', json.dumps(rule.schema))]
             named += [v + 1 for v in named if isinstance(v, (int, float)) and not isinstance(v, bool)]
             pool = {key: [*(other[key] for other in answers), *named * 4] for key in sorted(rule.about)}
-            mixed = [{**own, **{key: rng.choice(values) for key, values in pool.items()}} for _ in range(400)]
+            # The condition is made true where it names values, so that what follows from it can be broken.
+            given = {key: schema["const"] for key, schema in rule.schema["if"]["properties"].items() if "const" in schema}
+            mixed = [{**own, **{key: rng.choice(values) for key, values in pool.items()}, **given} for _ in range(200)]
+            mixed += [{**own, **{key: rng.choice(values) for key, values in pool.items()}} for _ in range(200)]
             assert any(not holds(checked, wrong) for wrong in mixed), rule.text
 
 
