@@ -45,8 +45,7 @@ class HttpRunner:
         self._httpx: Any = need("httpx", "eval")
         _check(url, timeout)
         self._url, self._wire, self._model, self._joint, self._tries = url, wire, model, joint, tries
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = self._httpx.Client(timeout=timeout, headers=headers)
+        self._timeout, self._headers = timeout, {"Authorization": f"Bearer {key}"} if key else {}
         self.name = f"{wire}{' joint' if joint else ''} {url}"
         self.identity: Mapping[str, Any] = {"url": url, "wire": wire, "model": model, "joint": joint}
 
@@ -74,7 +73,8 @@ class HttpRunner:
         problem = ""
         for attempt in range(self._tries):
             try:
-                response = self._client.post(self._url, json=body)
+                # A connection of its own, closed at once: an answer takes far longer than a handshake.
+                response = self._httpx.post(self._url, json=body, timeout=self._timeout, headers=self._headers)
             except self._httpx.HTTPError as error:
                 problem, wait = f"{type(error).__name__}: {error}", 0.5 * 2**attempt
             else:
