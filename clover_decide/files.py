@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Hashable
 from pathlib import Path
@@ -92,3 +93,8 @@ def load_structured(path: Path) -> Any:
     if path.suffix in (".yaml", ".yml"):
         return parse_yaml(read_text(path), str(path))
     raise FormatError(f"unknown file ending {path.suffix!r}", path=str(path), accepted=".json, .yaml or .yml")
+
+
+def short_hash(text: str) -> str:
+    """The first 16 hex digits of the SHA-256."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

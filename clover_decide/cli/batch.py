@@ -21,8 +21,9 @@ from clover_decide.cli.options import (
     chosen_questions,
     json_line,
 )
-from clover_decide.cli.rows import BatchRow, completed, read_rows, short_hash
+from clover_decide.cli.rows import BatchRow, completed, read_rows
 from clover_decide.errors import CloverError, InputError
+from clover_decide.files import short_hash
 from clover_decide.question_set import QuestionSet
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from clover_decide.errors import CloverError, FormatError
-from clover_decide.files import parse_json, read_text
+from clover_decide.files import parse_json, read_text, short_hash
 from clover_decide.material import MAX_MATERIAL_BYTES
 
 
@@ -149,7 +148,3 @@ def _finished(raw: bytes, where: str, *, last: bool) -> dict[str, Any] | None:
     if not isinstance(row, dict) or not isinstance(row.get("row"), int):
         raise FormatError("is no row of a batch", path=where, accepted="the output of an earlier batch, or a new file")
     return None if "error" in row else row
-
-
-def short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -10,7 +10,6 @@ Schemas over the answers object), `paraphrases` (`{id: text}`), `final` (the que
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from clover_decide.errors import CloverError, FormatError
-from clover_decide.files import parse_json, read_text
+from clover_decide.files import parse_json, read_text, short_hash
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.questions import AnyQuestion
 from clover_eval.rules import AnswerRule, about, holds
@@ -68,11 +67,6 @@ class LabelledGroup:
     @property
     def questions_sha(self) -> str:
         return short_hash(json.dumps(self.questions.identity()))
-
-
-def short_hash(text: str) -> str:
-    """The first 16 hex digits of the SHA-256."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def read_content(path: Path) -> str:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from clover_decide.errors import CloverError, InputError
-from clover_eval.datasets import LabelledGroup, short_hash
+from clover_decide.files import short_hash
+from clover_eval.datasets import LabelledGroup
 from clover_eval.results import Header, Row, matched, read_results
 from clover_eval.runners.base import Runner
 from clover_eval.sets import LoadedSet

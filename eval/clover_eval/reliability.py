@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from clover_eval.datasets import short_hash
+from clover_decide.files import short_hash
 from clover_eval.statistics import Interval, ratio
 
 BINS = 10

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from clover_decide.errors import FormatError
-from clover_decide.files import parse_json
-from clover_eval.datasets import LabelledGroup, short_hash
+from clover_decide.files import parse_json, short_hash
+from clover_eval.datasets import LabelledGroup
 
 FORMAT, VERSION = "clover-eval-results", 1
 

@@ -79,7 +79,7 @@ def test_a_threshold_is_chosen_on_one_half_and_tried_on_the_other() -> None:
     assert 800 < found.chosen_on < 1200
     assert found.held_out_accuracy.value == pytest.approx(0.9, abs=0.05)
     # The other half had no part in the choice: turning its truth round changes nothing but what is found there.
-    from clover_eval.datasets import short_hash
+    from clover_decide.files import short_hash
 
     turned = [Outcome(o.probability, o.right if int(short_hash(o.cluster), 16) % 2 == 0 else not o.right, o.cluster) for o in some]
     again = threshold_for(turned, 0.9)

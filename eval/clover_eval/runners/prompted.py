@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from clover_decide.files import short_hash
 from clover_decide.questions import AnyQuestion, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
-from clover_eval.datasets import LabelledGroup, short_hash, valid_value
+from clover_eval.datasets import LabelledGroup, valid_value
 from clover_eval.results import Given
 from clover_eval.runners.base import Reply, RunnerError
 from clover_eval.runners.wire import described
