@@ -1,7 +1,7 @@
 """clover-decide: typed questions about one material, answered jointly by a block-diffusion language model."""
 
 from clover_decide.decider import Decider, adecide, decide, decide_many
-from clover_decide.decision import Answer, Decision
+from clover_decide.decision import Alternative, Answer, Decision, Dependence
 from clover_decide.errors import (
     CloverError,
     FormatError,
@@ -12,6 +12,7 @@ from clover_decide.errors import (
     ModelError,
     QuestionError,
     ResultError,
+    RuleError,
 )
 from clover_decide.facts import Fact, derive_facts
 from clover_decide.packs import load_pack, pack_names
@@ -32,6 +33,7 @@ from clover_decide.questions import (
 __version__ = "0.5.0"
 
 __all__ = [
+    "Alternative",
     "Answer",
     "Boolean",
     "Choice",
@@ -39,6 +41,7 @@ __all__ = [
     "Date",
     "Decider",
     "Decision",
+    "Dependence",
     "Fact",
     "FormatError",
     "InputError",
@@ -54,6 +57,7 @@ __all__ = [
     "QuestionSet",
     "Quote",
     "ResultError",
+    "RuleError",
     "Score",
     "Text",
     "adecide",

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from clover_decide.decision import Answer, Decision, Effort, Mode, Timing
 from clover_decide.errors import CloverError, InputError, MissingExtraError, ModelError, QuestionError
@@ -18,10 +18,12 @@ from clover_decide.facts import Fact, caller_facts, derive_facts
 from clover_decide.frozen import FrozenMap
 from clover_decide.material import Material, read_material
 from clover_decide.question_set import QuestionSet, read_questions
+from clover_decide.rules import RuleSet, read_rules
 from clover_engine.folder import SHIPPED, ModelFilesError
 
 if TYPE_CHECKING:
-    from clover_decide.planning import Plan, Reading
+    from clover_decide.answering import Reading
+    from clover_decide.planning import Plan
     from clover_engine.engine import Engine
 
 DEFAULT_MODEL = "clover-mini"
@@ -85,6 +87,8 @@ class Decider:
         groups: Sequence[Sequence[str]] | None = None,
         independent: bool = False,
         threshold: float = 0.95,
+        rules: Any = None,
+        project: bool = False,
     ) -> Decision:
         """Answer the questions about the material.
 
@@ -94,20 +98,27 @@ class Decider:
             mode: "joint" answers up to 8 questions in one block, each seeing the others; "independent" asks each
                 alone, so adding, removing or reordering others changes nothing.
             effort: "standard" denoises (sure answers are committed first, the rest is read again with them in view);
-                "fast" reads every answer in one pass.
+                "fast" reads every answer in one pass; "auto" searches until no better assignment can exist, within few
+                passes; "thorough" reads the joint distribution, which also gives alternatives and dependence.
             facts: "auto" derives dates, day counts, comparisons and differences from the material; "off" does not; a
                 list of strings is shown to the model in their place.
             groups: ids that share a block; by default blocks of at most 8 in the given order.
             independent: in joint mode also read each question alone and attach that to the answers.
             threshold: probability above which a piece of an answer is committed in a pass.
+            rules: a JSON Schema over the answers object, a CEL expression, or a list of either (see `clover_decide.rules`).
+                Joint answers keep them, at every effort; independent answers are told which they break.
+            project: in independent mode move the answers to the likeliest ones that keep the rules.
 
         Raises:
-            InputError: material, questions or options are not acceptable; the message has the field path.
+            InputError: material, questions, rules or options are not acceptable; the message has the field path.
+            RuleError: rules cannot be read or cannot hold together, found before the model runs; or no answers that keep
+                them were found.
             LimitError: more than 64 questions, 8 a group, or the model's context; nothing is truncated.
         """
         began = time.perf_counter()
         question_set = read_questions(questions)
         _check_options(mode, effort, threshold)
+        rule_set = read_rules(rules, question_set)
         read = read_material(material)
         found = _facts(read, facts)
         with self._lock:
@@ -115,12 +126,12 @@ class Decider:
             plan = self._plan(read, found, question_set, mode, groups)
             solo_plan = self._plan(read, found, question_set, "independent", None) if independent and mode == "joint" else None
             start = time.perf_counter()
-            reading = self._read(plan, mode, effort, threshold)
+            reading = self._read(plan, rule_set, mode, effort, threshold, project)
             middle = time.perf_counter()
-            solo = self._read(solo_plan, "independent", effort, threshold) if solo_plan else None
+            solo = self._read(solo_plan, RuleSet(), "independent", effort, threshold, False) if solo_plan else None
         end = time.perf_counter()
         timing = Timing(end - began, middle - start, end - middle if solo else 0.0)
-        return self._decision(plan, reading, solo, mode, effort, timing)
+        return self._decision(plan, rule_set, reading, solo, mode, effort, timing)
 
     def decide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> Iterator[Decision | CloverError]:
         """The same questions about many materials, in order. A bad material yields its error and stops nothing.
@@ -134,6 +145,7 @@ class Decider:
         probe = {key: value for key, value in options.items() if key in ("mode", "effort", "threshold")}
         _check_options(**{"mode": "joint", "effort": "standard", "threshold": 0.95, **probe})
         self.check(question_set, facts=options.get("facts", "auto"), groups=options.get("groups"))
+        options = {**options, "rules": read_rules(options.get("rules"), question_set)}
         for material in materials:
             try:
                 yield self.decide(material, question_set, **options)
@@ -176,13 +188,22 @@ class Decider:
         alone = mode == "independent"
         return make_plan(engine.tokenizer, engine.spec, material, facts, questions, alone=alone, groups=groups)
 
-    def _read(self, plan: Plan, mode: Mode, effort: Effort, threshold: float) -> Reading:
-        from clover_decide.planning import read_independent, read_joint
+    def _read(self, plan: Plan, rules: RuleSet, mode: Mode, effort: Effort, threshold: float, project: bool) -> Reading:
+        from clover_decide.answering import read_independent, read_joint
+        from clover_decide.projection import projected
 
-        run = read_joint if mode == "joint" else read_independent
-        return run(self._engine, plan, threshold=threshold, one_pass=effort == "fast")
+        if mode == "joint":
+            return read_joint(self._engine, plan, rules, effort=effort, threshold=threshold)
+        wanted = project and bool(rules)
+        reading, likely = read_independent(self._engine, plan, effort=effort, threshold=threshold, candidates=wanted)
+        if not wanted:
+            return reading
+        answers = projected(rules, reading.answers, likely)
+        return replace(reading, answers=answers, probability=math.prod(answer.probability for answer in answers.values()))
 
-    def _decision(self, plan: Plan, reading: Reading, solo: Reading | None, mode: Mode, effort: Effort, timing: Timing) -> Decision:
+    def _decision(
+        self, plan: Plan, rules: RuleSet, reading: Reading, solo: Reading | None, mode: Mode, effort: Effort, timing: Timing
+    ) -> Decision:
         from clover_decide.reading import alone
 
         answers: dict[str, Answer] = dict(reading.answers)
@@ -190,7 +211,7 @@ class Decider:
             answers = {key: replace(answer, independent=alone(solo.answers[key])) for key, answer in answers.items()}
         return Decision(
             answers=FrozenMap(answers),
-            probability=math.prod(answer.probability for answer in answers.values()),
+            probability=reading.probability,
             mode=mode,
             effort=effort,
             model=self.model,
@@ -200,6 +221,12 @@ class Decider:
             usage=reading.usage,
             timing=timing,
             trace=reading.trace,
+            rules_probability=reading.rules_probability if rules and mode == "joint" else None,
+            violations=rules.violations({key: answers[key].value for key in rules.whole}),
+            exact=reading.exact,
+            optimal=reading.optimal,
+            alternatives=reading.alternatives,
+            dependence=reading.dependence,
             material_text=plan.material.text,
             questions=plan.questions,
         )
@@ -254,8 +281,8 @@ def _load(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
 def _check_options(mode: Any, effort: Any, threshold: Any) -> None:
     if mode not in ("joint", "independent"):
         raise InputError("unknown mode", path="mode", given=mode, accepted="joint or independent")
-    if effort not in ("fast", "standard"):
-        raise InputError("unknown effort", path="effort", given=effort, accepted="fast or standard")
+    if effort not in get_args(Effort):
+        raise InputError("unknown effort", path="effort", given=effort, accepted=", ".join(get_args(Effort)))
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0.0 < threshold <= 1.0:
         raise InputError("out of range", path="threshold", given=threshold, accepted="a probability in (0, 1]")
 

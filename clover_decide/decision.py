@@ -15,7 +15,7 @@ from clover_decide.facts import Fact
 from clover_decide.question_set import QuestionSet
 
 Mode = Literal["joint", "independent"]
-Effort = Literal["fast", "standard"]
+Effort = Literal["fast", "standard", "thorough", "auto"]
 Value = bool | int | float | str | dt.date | tuple[str, ...]
 
 
@@ -84,11 +84,35 @@ class TraceStep:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """Another way to answer a block's questions together: JSON values by id, and the probability of all of them, given the rules."""
+
+    values: Mapping[str, Any]
+    probability: float
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How much two answers of a block tell about each other: their mutual information in nats, 0 if nothing."""
+
+    first: str
+    second: str
+    information: float
+
+
+@dataclass(frozen=True)
 class Decision:
     """Answers to one question set about one material. Frozen; `decision["id"]` is an answer.
 
-    probability: joint mode, the chain rule over commits: the product of each committed piece's probability given the
-        pieces committed before it. Independent mode, the product of the answers' probabilities.
+    probability: joint mode, P(all answers | the rules hold) by the chain rule over commits: the product of each committed
+        piece's probability given the pieces before it. What a search has not looked at counts against it. Independent mode,
+        the product of the answers' probabilities.
+    rules_probability: how probable it was that the rules would hold, before they were imposed; low means that the model disagrees
+        with the rules. Exact where `exact`; by default an estimate along the way to the answers. None without rules.
+    violations: rules that the answers break, by their text. Empty in joint mode; in independent mode unless projected.
+    exact: the whole joint distribution was read. optimal: no other assignment can be more probable than this one.
+    alternatives: the most probable other assignments that were found, of each block. dependence: pairs of answers that depend on
+        each other, most first. Both only of efforts that search (`thorough`, and `fast` and `auto` as far as they got).
     """
 
     answers: Mapping[str, Answer]
@@ -102,6 +126,12 @@ class Decision:
     usage: Usage
     timing: Timing
     trace: tuple[TraceStep, ...]
+    rules_probability: float | None
+    violations: tuple[str, ...]
+    exact: bool
+    optimal: bool
+    alternatives: tuple[Alternative, ...]
+    dependence: tuple[Dependence, ...]
     material_text: str = field(repr=False)
     questions: QuestionSet = field(repr=False)
 
@@ -110,15 +140,7 @@ class Decision:
 
     def values(self) -> dict[str, Any]:
         """Answer values by id, as JSON would have them; valid against `questions.json_schema()`."""
-        return {key: self._plain(key, answer.value) for key, answer in self.answers.items()}
-
-    def _plain(self, key: str, value: Value) -> Any:
-        raw = self.questions.raw.get(key, {})
-        if isinstance(value, dt.date):
-            return value.isoformat()
-        if isinstance(value, tuple):
-            return [raw.get(item, item) for item in value]
-        return raw.get(value, value) if isinstance(value, str) else value
+        return {key: self.questions.plain(key, answer.value) for key, answer in self.answers.items()}
 
     def as_model(self, model: type[BaseModel] | None = None) -> BaseModel:
         """The answers as the caller's pydantic class (the one the questions came from by default).
@@ -140,6 +162,12 @@ class Decision:
         return {
             "answers": answers,
             "probability": self.probability,
+            "rules_probability": self.rules_probability,
+            "violations": list(self.violations),
+            "exact": self.exact,
+            "optimal": self.optimal,
+            "alternatives": [{"values": dict(a.values), "probability": a.probability} for a in self.alternatives],
+            "dependence": [dict(vars(pair)) for pair in self.dependence],
             "mode": self.mode,
             "effort": self.effort,
             "model": self.model,
@@ -154,7 +182,7 @@ class Decision:
     def _answer_dict(self, key: str, answer: Answer) -> dict[str, Any]:
         out: dict[str, Any] = {
             "type": answer.type,
-            "value": self._plain(key, answer.value),
+            "value": self.questions.plain(key, answer.value),
             "probability": answer.probability,
             "probabilities": dict(answer.probabilities),
             "confidence": answer.confidence,
@@ -167,7 +195,7 @@ class Decision:
         if answer.independent is not None:
             solo = answer.independent
             out["independent"] = {
-                "value": self._plain(key, solo.value),
+                "value": self.questions.plain(key, solo.value),
                 "probability": solo.probability,
                 "probabilities": dict(solo.probabilities),
                 **({"label": solo.label} if solo.label is not None else {}),

@@ -4,6 +4,7 @@ CloverError
 ├── InputError              the request is wrong; nothing was computed (CLI exit code 2)
 │   ├── MaterialError       empty material, wrong type, not UTF-8
 │   ├── QuestionError       a question or the set of questions is not askable
+│   ├── RuleError           a rule between questions cannot be read, or the rules cannot hold together
 │   ├── FormatError         a file or payload could not be read (JSON, YAML, CSV, packs)
 │   └── LimitError          a documented limit would be exceeded; nothing is ever truncated
 ├── ModelError              the model cannot be loaded or does not fit what is asked of it
@@ -64,6 +65,10 @@ class MaterialError(InputError):
 
 class QuestionError(InputError):
     """A question, or the set of them, cannot be asked."""
+
+
+class RuleError(InputError):
+    """A rule between questions cannot be read, or the rules contradict each other."""
 
 
 class FormatError(InputError):

@@ -1,12 +1,12 @@
-"""A request as token rows: what is asked in which block, and reading the blocks back."""
+"""A request as token rows: what is asked in which block."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from clover_decide.decision import Answer, TraceStep, Usage
 from clover_decide.errors import LimitError, QuestionError
 from clover_decide.facts import Fact
 from clover_decide.grouping import plan_groups
@@ -14,11 +14,8 @@ from clover_decide.material import Material
 from clover_decide.prompt import Codes, Prompter, assign_codes, code_letters, question_line, slot_width
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import Choice, Score
-from clover_decide.reading import read_answer
-from clover_decide.slots import slot_template
+from clover_decide.slots import slot_template, value_of
 from clover_engine.canvas import Canvas, CanvasError, SlotTemplate, build_canvas
-from clover_engine.denoise import BlockRead
-from clover_engine.engine import Engine, RowRequest
 from clover_engine.models.base import ModelSpec
 from clover_engine.tokenizer import Tokenizer
 
@@ -44,14 +41,13 @@ class Plan:
     blocks: tuple[Block, ...]
     next_turn: tuple[int, ...]
 
-
-@dataclass(frozen=True)
-class Reading:
-    """Answers of one mode with what they cost and how they came about."""
-
-    answers: Mapping[str, Answer]
-    usage: Usage
-    trace: tuple[TraceStep, ...]
+    def plain(self, keys: Sequence[str], tokens: Sequence[tuple[int, ...]], tokenizer: Tokenizer) -> dict[str, Any]:
+        """JSON values by id of the token strings of some questions' slots."""
+        values = {
+            key: value_of(self.questions.questions[key], self.codes[key], string, self.material, tokenizer)[0]
+            for key, string in zip(keys, tokens, strict=True)
+        }
+        return {key: self.questions.plain(key, value) for key, value in values.items()}
 
 
 @lru_cache(maxsize=4)
@@ -118,50 +114,3 @@ def _compile(
 def _fit(tokens: int, spec: ModelSpec) -> None:
     if tokens > spec.context:
         raise LimitError(f"material and questions need {tokens} tokens", path="material", accepted=f"at most {spec.context} tokens")
-
-
-def read_joint(engine: Engine, plan: Plan, *, threshold: float, one_pass: bool) -> Reading:
-    """Block after block; a later block sees the committed earlier ones."""
-    answers: dict[str, Answer] = {}
-    trace: list[TraceStep] = []
-    continuation: tuple[int, ...] = ()
-    inputs = tokens = passes = 0
-    for index, block in enumerate(plan.blocks):
-        continuation += block.asking
-        inputs = len(plan.prefix) + len(continuation)
-        read = engine.run(plan.prefix, [RowRequest(continuation, block.canvas)], threshold=threshold, one_pass=one_pass)[0]
-        answers |= _answers(engine, plan, block, read)
-        trace += _trace(engine, index, block, read)
-        tokens, passes = tokens + len(read.ids), passes + read.steps
-        continuation += (*read.ids, *plan.next_turn)
-    ordered = {key: answers[key] for key in plan.questions.questions}
-    return Reading(ordered, Usage(inputs, tokens, passes), tuple(trace))
-
-
-def read_independent(engine: Engine, plan: Plan, *, threshold: float, one_pass: bool) -> Reading:
-    """One row a question over the shared material; no answer sees another."""
-    rows = [RowRequest(block.asking, block.canvas) for block in plan.blocks]
-    reads = engine.run(plan.prefix, rows, threshold=threshold, one_pass=one_pass)
-    answers: dict[str, Answer] = {}
-    trace: list[TraceStep] = []
-    for index, (block, read) in enumerate(zip(plan.blocks, reads, strict=True)):
-        answers |= _answers(engine, plan, block, read)
-        trace += _trace(engine, index, block, read)
-    inputs = len(plan.prefix) + sum(len(row.continuation) for row in rows)
-    usage = Usage(inputs, sum(len(read.ids) for read in reads), max(read.steps for read in reads))
-    return Reading(answers, usage, tuple(trace))
-
-
-def _answers(engine: Engine, plan: Plan, block: Block, read: BlockRead) -> dict[str, Answer]:
-    return {
-        key: read_answer(plan.questions.questions[key], plan.codes[key], slot, plan.material, engine.tokenizer)
-        for key, slot in zip(block.keys, read.slots, strict=True)
-    }
-
-
-def _trace(engine: Engine, index: int, block: Block, read: BlockRead) -> list[TraceStep]:
-    pad = engine.spec.pad_id
-    return [
-        TraceStep(index, c.step, block.keys[c.slot], engine.tokenizer.decode([c.token]) if c.token != pad else "", c.confidence)
-        for c in read.commits
-    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,15 @@ class QuestionSet:
             "required": list(properties),
             "additionalProperties": False,
         }
+
+    def plain(self, key: str, value: Any) -> Any:
+        """An answer's value as JSON has it: ISO dates, lists, and the values that options of a JSON Schema stand for."""
+        raw = self.raw.get(key, {})
+        if isinstance(value, dt.date):
+            return value.isoformat()
+        if isinstance(value, tuple):
+            return [raw.get(item, item) for item in value]
+        return raw.get(value, value) if isinstance(value, str) else value
 
     def identity(self) -> list[Any]:
         """Everything that can change an answer, JSON-ready and in order; equal sets have equal identities."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from clover_decide.decision import Answer, Distribution, Value
 from clover_decide.frozen import FrozenMap
@@ -11,8 +13,15 @@ from clover_decide.material import Material
 from clover_decide.prompt import Codes
 from clover_decide.questions import AnyQuestion, Boolean, Choice, MultiChoice, Score
 from clover_decide.slots import value_of
-from clover_engine.denoise import SlotRead
 from clover_engine.tokenizer import Tokenizer
+from clover_engine.tree import SlotRead
+
+if TYPE_CHECKING:
+    from clover_decide.planning import Block, Plan
+    from clover_engine.joint import JointRead
+
+LISTED = 8
+"""Values listed of a question without options."""
 
 
 def read_answer(question: AnyQuestion, codes: Codes | None, slot: SlotRead, material: Material, tokenizer: Tokenizer) -> Answer:
@@ -30,6 +39,40 @@ def read_answer(question: AnyQuestion, codes: Codes | None, slot: SlotRead, mate
         coverage=slot.coverage,
         label=label,
         span=span,
+    )
+
+
+def joint_answers(plan: Plan, block: Block, found: JointRead, answers: Mapping[str, Answer], tokenizer: Tokenizer) -> dict[str, Answer]:
+    """Answers whose probabilities are marginals of the joint distribution that a search has read."""
+    out: dict[str, Answer] = {}
+    for slot, key in enumerate(block.keys):
+        weights: dict[Value, float] = {}
+        for assignment in found.assignments:
+            value, _ = value_of(plan.questions.questions[key], plan.codes[key], assignment.tokens[slot], plan.material, tokenizer)
+            weights[value] = weights.get(value, 0.0) + math.exp(assignment.log_probability) / found.kept
+        out[key] = _with_marginals(plan.questions.questions[key], answers[key], weights)
+    return out
+
+
+def _with_marginals(question: AnyQuestion, answer: Answer, weights: Mapping[Value, float]) -> Answer:
+    probability = min(1.0, weights[answer.value])
+    match question:
+        case Boolean():
+            probabilities = {"true": weights.get(True, 0.0), "false": weights.get(False, 0.0)}
+        case Choice():
+            probabilities = {o.value: weights.get(o.value, 0.0) for o in question.options}
+        case Score():
+            probabilities = {str(i): weights.get(i, 0.0) for i in range(len(question.levels))}
+        case MultiChoice():
+            probabilities = {
+                o.value: sum(p for value, p in weights.items() if isinstance(value, tuple) and o.value in value) for o in question.options
+            }
+        case _:
+            ranked = sorted(weights.items(), key=lambda item: (-item[1], str(item[0])))
+            probabilities = {str(value): p for value, p in ranked[:LISTED]}
+    probabilities = {name: min(1.0, p) for name, p in probabilities.items()}
+    return replace(
+        answer, probability=probability, probabilities=FrozenMap(probabilities), confidence=confidence(question, probabilities, probability)
     )
 
 

@@ -42,6 +42,17 @@ class QuoteSource:
         """Quotes of at most `longest` tokens."""
         return substrings(self.ids, self.starts, self.ends, longest)
 
+    def runs(self, quote: str) -> list[tuple[int, ...]]:
+        """The token runs that read as `quote`, wherever it stands in the material."""
+        found: list[tuple[int, ...]] = []
+        for i, (begin, _) in enumerate(self.spans):
+            if self.starts[i] and self.text.startswith(quote, begin):
+                ends = (j for j in range(i, len(self.spans)) if self.spans[j][1] >= begin + len(quote))
+                last = next(ends, None)
+                if last is not None and self.ends[last] and self.spans[last][1] == begin + len(quote):
+                    found.append(self.ids[i : last + 1])
+        return found
+
     def locate(self, tokens: Sequence[int]) -> tuple[int, int]:
         """Character offsets of the first occurrence of a legal token run."""
         size = len(tokens)
@@ -136,41 +147,45 @@ def _automaton(question: AnyQuestion, codes: Codes | None, material: Material, t
             assert codes is not None
             return trie([(token,) for token in codes.ids])
         case MultiChoice():
-            return _selection(len(question.options), question.minimum, question.most, tokenizer)
+            return selection((None,) * len(question.options), question.minimum, question.most, tokenizer)
         case Integer():
-            return _integers(question.minimum, question.maximum, 0, tokenizer)
+            return integers(question.minimum, question.maximum, 0, tokenizer)
         case Number():
-            return _integers(*question.scaled, question.decimals, tokenizer)
+            return integers(*question.scaled, question.decimals, tokenizer)
         case Date():
-            return _dates(question.earliest, question.latest, tokenizer)
+            return dates(question.earliest, question.latest, tokenizer)
         case Quote():
             return quote_source(material, tokenizer).automaton(question.max_tokens)
         case Text():
             return pattern(question.pattern, tokenizer)
 
 
-@lru_cache(maxsize=64)
-def _selection(options: int, least: int, most: int, tokenizer: Tokenizer) -> TokenAutomaton:
-    """yes/no an option, separated by commas, with between `least` and `most` times yes."""
+@lru_cache(maxsize=256)
+def selection(marks: tuple[bool | None, ...], least: int, most: int, tokenizer: Tokenizer) -> TokenAutomaton:
+    """yes/no an option, separated by commas: as `marks` say where they do, with between `least` and `most` times yes."""
     yes, no, comma = (tokenizer.encode_cached(text)[0] for text in (" yes", " no", ","))
     names = {(0, 0, False): 0}
     edges: list[tuple[int, int, int]] = []
     queue = [(0, 0, False)]
     for state in queue:
         done, picked, separate = state
-        moves = [(comma, (done, picked, False))] if separate else [(yes, (done + 1, picked + 1, True)), (no, (done + 1, picked, True))]
+        if separate:
+            moves = [(comma, (done, picked, False))] if done < len(marks) else []
+        else:
+            ways = [(yes, True), (no, False)]
+            moves = [
+                (token, (done + 1, picked + said, True)) for token, said in ways if marks[done] in (None, said) and picked + said <= most
+            ]
         for token, following in moves:
-            if following[0] > options or following[1] > most or (separate and done == options):
-                continue
             if following not in names:
                 names[following] = len(names)
                 queue.append(following)
             edges.append((names[state], token, names[following]))
-    return TokenAutomaton.from_edges(len(names), edges, [n for (d, p, _), n in names.items() if d == options and p >= least])
+    return TokenAutomaton.from_edges(len(names), edges, [n for (d, p, _), n in names.items() if d == len(marks) and p >= least])
 
 
 @lru_cache(maxsize=128)
-def _integers(low: int, high: int, decimals: int, tokenizer: Tokenizer) -> TokenAutomaton:
+def integers(low: int, high: int, decimals: int, tokenizer: Tokenizer) -> TokenAutomaton:
     """Decimal notation of low..high units of the last decimal; negative numbers start with the token " -"."""
     parts: list[TokenAutomaton] = []
     if high >= 0:
@@ -202,7 +217,7 @@ def _prefixed(prefix: Sequence[int], automaton: TokenAutomaton) -> TokenAutomato
 
 
 @lru_cache(maxsize=64)
-def _dates(earliest: dt.date, latest: dt.date, tokenizer: Tokenizer) -> TokenAutomaton:
+def dates(earliest: dt.date, latest: dt.date, tokenizer: Tokenizer) -> TokenAutomaton:
     return between(earliest.isoformat(), latest.isoformat(), digits, tokenizer).intersect(pattern(CALENDAR, tokenizer))
 
 

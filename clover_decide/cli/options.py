@@ -14,7 +14,10 @@ from clover_decide.packs import load_pack, pack_names, read_questions_file
 from clover_decide.question_set import QuestionSet
 
 ModeOption = Annotated[Literal["joint", "independent"], typer.Option(help="Answer together in one block, or each alone.")]
-EffortOption = Annotated[Literal["fast", "standard"], typer.Option(help="One pass, or denoising.")]
+EffortOption = Annotated[
+    Literal["fast", "standard", "thorough", "auto"],
+    typer.Option(help="One pass; denoising; the joint distribution; or as far as it takes to know the best answers."),
+]
 FactsOption = Annotated[bool, typer.Option(help="Derive dates, day counts and differences from the material.")]
 ModelOption = Annotated[str, typer.Option(help="A shipped model's name or a model folder.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]

@@ -10,11 +10,14 @@ from typing import Any
 import torch
 
 from clover_engine.canvas import Canvas
-from clover_engine.denoise import DEFAULT_THRESHOLD, BlockRead, denoise
+from clover_engine.constraint.feasibility import Feasibility
+from clover_engine.denoise import DEFAULT_THRESHOLD, denoise
 from clover_engine.folder import fingerprint, read_config
+from clover_engine.joint import Budget, JointRead, search
 from clover_engine.models.base import ModelAdapter, ModelSpec, PrefixState
 from clover_engine.prefix_cache import PrefixCache
 from clover_engine.tokenizer import Tokenizer
+from clover_engine.tree import BlockRead
 
 MAX_ROWS = 16
 """Rows a pass; more are run in turns, which bounds memory."""
@@ -63,24 +66,55 @@ class Engine:
         *,
         threshold: float = DEFAULT_THRESHOLD,
         one_pass: bool = False,
+        oracle: Feasibility | None = None,
+        candidates: int = 0,
         seed: int = 0,
     ) -> list[BlockRead]:
-        """Fill each row's block; the prefix is prefilled once and remembered.
+        """Fill each row's block (see `denoise`); the prefix is prefilled once and remembered.
 
         Raises:
             ContextError: a row does not fit the context.
         """
-        longest = max(len(r.continuation) + len(r.canvas.ids) for r in rows)
-        if len(prefix) + longest > self.spec.context:
-            raise ContextError(len(prefix) + longest, self.spec.context)
+        self._fit(prefix, rows)
         shared = self.prefixes.state(prefix)
         out: list[BlockRead] = []
         for at in range(0, len(rows), MAX_ROWS):
             chunk = rows[at : at + MAX_ROWS]
             state: PrefixState = self.adapter.branch(shared, [row.continuation for row in chunk])
             canvases = [row.canvas for row in chunk]
-            out += denoise(self.adapter, state, canvases, threshold=threshold, one_pass=one_pass, seed=seed)
+            out += denoise(
+                self.adapter, state, canvases, threshold=threshold, one_pass=one_pass, oracle=oracle, candidates=candidates, seed=seed
+            )
         return out
+
+    def search(
+        self,
+        prefix: Sequence[int],
+        row: RowRequest,
+        budget: Budget,
+        *,
+        threshold: float = DEFAULT_THRESHOLD,
+        one_pass: bool = False,
+        oracle: Feasibility | None = None,
+        order: Sequence[int] | None = None,
+        seed: int = 0,
+    ) -> JointRead:
+        """The joint distribution of one row's slots (see `joint.search`).
+
+        Raises:
+            ContextError: the row does not fit the context.
+            NoAssignmentError: nothing was found that the oracle allows.
+        """
+        self._fit(prefix, [row])
+        state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
+        return search(
+            self.adapter, state, row.canvas, budget, threshold=threshold, one_pass=one_pass, oracle=oracle, order=order, seed=seed
+        )
+
+    def _fit(self, prefix: Sequence[int], rows: Sequence[RowRequest]) -> None:
+        longest = max(len(r.continuation) + len(r.canvas.ids) for r in rows)
+        if len(prefix) + longest > self.spec.context:
+            raise ContextError(len(prefix) + longest, self.spec.context)
 
 
 def load_engine(folder: Path, *, device: str = "cpu", dtype: str = "float32", cached_prefixes: int = 8) -> Engine:

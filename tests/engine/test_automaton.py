@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clover_decide.material import read_material
 from clover_decide.prompt import number_text
-from clover_decide.slots import _dates, _integers, _selection, quote_source
+from clover_decide.slots import dates, integers, quote_source, selection
 from clover_engine.constraint.automaton import EmptyLanguageError, TokenAutomaton
 from clover_engine.constraint.builders import PatternError, pattern, substrings, trie
 from clover_engine.tokenizer import Tokenizer
@@ -35,7 +35,7 @@ def language(automaton: TokenAutomaton, longest: int) -> set[tuple[int, ...]]:
 @given(low=st.integers(-250, 250), span=st.integers(0, 180), decimals=st.integers(0, 2))
 @settings(max_examples=60, deadline=None)
 def test_integer_ranges_hold_exactly_their_numbers(tokenizer: Tokenizer, low: int, span: int, decimals: int) -> None:
-    automaton = _integers(low, low + span, decimals, tokenizer)
+    automaton = integers(low, low + span, decimals, tokenizer)
     texts = {tokenizer.decode(list(s)) for s in language(automaton, 8)}
     assert texts == {number_text(n, decimals) for n in range(low, low + span + 1)}
 
@@ -43,7 +43,7 @@ def test_integer_ranges_hold_exactly_their_numbers(tokenizer: Tokenizer, low: in
 @given(start=st.dates(dt.date(1890, 1, 1), dt.date(2110, 12, 31)), days=st.integers(0, 900))
 @settings(max_examples=25, deadline=None)
 def test_date_ranges_hold_exactly_their_days(tokenizer: Tokenizer, start: dt.date, days: int) -> None:
-    automaton = _dates(start, start + dt.timedelta(days=days), tokenizer)
+    automaton = dates(start, start + dt.timedelta(days=days), tokenizer)
     texts = {tokenizer.decode(list(s)) for s in language(automaton, 10)}
     assert texts == {(start + dt.timedelta(days=i)).isoformat() for i in range(days + 1)}
 
@@ -63,7 +63,7 @@ def test_substrings_are_the_marked_runs(ids: list[int], data: st.DataObject) -> 
 
 @pytest.mark.parametrize(("options", "least", "most"), [(2, 0, 2), (3, 1, 2), (4, 0, 1), (4, 4, 4), (5, 2, 3)])
 def test_selections_hold_the_allowed_counts(tokenizer: Tokenizer, options: int, least: int, most: int) -> None:
-    texts = {tokenizer.decode(list(s)) for s in language(_selection(options, least, most, tokenizer), 2 * options)}
+    texts = {tokenizer.decode(list(s)) for s in language(selection((None,) * options, least, most, tokenizer), 2 * options)}
     picks = [p for p in product([" yes", " no"], repeat=options) if least <= p.count(" yes") <= most]
     assert texts == {",".join(p) for p in picks}
 

@@ -7,6 +7,7 @@ import random
 from itertools import product
 
 import numpy as np
+import pytest
 
 from clover_engine.constraint import lattice as exact
 from clover_engine.constraint.automaton import EmptyLanguageError, Lattice, TokenAutomaton
@@ -48,16 +49,27 @@ def test_against_enumeration_of_random_automata() -> None:
             keep = np.arange(scores.shape[1]) == string[position]
             scores[position] = np.where(keep, scores[position], -np.inf)
         weights = {s: sum(scores[i, c] for i, c in enumerate(s)) for s in strings}
-        read = exact.read(lattice, scores)
+        following = exact.ahead(lattice, scores)
         total = np.logaddexp.reduce(list(weights.values()))
-        assert math.isclose(read.log_z, total, abs_tol=1e-9), seed
-        assert math.isclose(exact.log_z(lattice, scores), total, abs_tol=1e-9), seed
-        assert math.isclose(weights[tuple(read.best.tolist())], max(weights.values()), abs_tol=1e-9), seed
-        assert math.isclose(read.best_log, max(weights.values()), abs_tol=1e-9), seed
-        expected = np.zeros_like(read.marginals)
-        for string, weight in weights.items():
-            for i, c in enumerate(string):
-                expected[i, c] += math.exp(weight - total)
-        np.testing.assert_allclose(read.marginals, expected, atol=1e-9, err_msg=f"seed {seed}")
+        assert math.isclose(following.mass[0, 0], total, abs_tol=1e-9), seed
+        assert math.isclose(following.best[0, 0], max(weights.values()), abs_tol=1e-9), seed
+        ranked = sorted(((w, s) for s, w in weights.items() if np.isfinite(w)), reverse=True)
+        found = exact.k_best(lattice, scores, following, 5)
+        assert [w for _, w in found] == [pytest.approx(w, abs=1e-9) for w, _ in ranked[:5]], seed
+        assert all(math.isclose(weights[string], w, abs_tol=1e-9) for string, w in found), seed
+        _check_prefixes(lattice, scores, weights, following, seed)
         checked += 1
-    assert checked > CASES // 2
+    assert checked > CASES / 2
+
+
+def _check_prefixes(
+    lattice: Lattice, scores: exact.Floats, weights: dict[tuple[int, ...], float], following: exact.Ahead, seed: int
+) -> None:
+    """A prefix's own weight and the mass ahead of where it leads are the mass of all strings that begin so."""
+    for prefix in {string[:length] for string in weights for length in range(len(string) + 1)}:
+        state = lattice.state_after([int(lattice.allowed[c]) for c in prefix])
+        assert state is not None, seed
+        begun = np.logaddexp.reduce([w for string, w in weights.items() if string[: len(prefix)] == prefix])
+        own = sum(scores[i, c] for i, c in enumerate(prefix))
+        assert math.isclose(own + following.mass[len(prefix), state], begun, abs_tol=1e-9) or not np.isfinite(begun), seed
+    assert lattice.state_after([98]) is None

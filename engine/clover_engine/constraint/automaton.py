@@ -136,3 +136,43 @@ class Lattice:
     def forced(self) -> Mapping[int, int]:
         """Positions where only one token is possible, with that token."""
         return {i: int(layer.tokens[0]) for i, layer in enumerate(self.layers) if np.unique(layer.tokens).size == 1}
+
+    def leaving(self, position: int, state: int) -> Ints:
+        """Indices of the edges that leave `state` in the layer of `position`."""
+        return self._by_source[position].get(state, _NONE)
+
+    def state_after(self, prefix: Sequence[int]) -> int | None:
+        """The state that a token prefix leads to; None if no filling begins so."""
+        state: int | None = 0
+        for i, token in enumerate(prefix):
+            state = self._moves(i, state).get(token)
+            if state is None:
+                return None
+        return state
+
+    def _moves(self, position: int, state: int) -> Mapping[int, int]:
+        """Token -> next state."""
+        known = self._known.get((position, state))
+        if known is None:
+            edges, layer = self.leaving(position, state), self.layers[position]
+            known = dict(zip(layer.tokens[edges].tolist(), layer.targets[edges].tolist(), strict=True))
+            self._known[position, state] = known
+        return known
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], Mapping[int, int]]:
+        return {}
+
+    @cached_property
+    def _by_source(self) -> tuple[Mapping[int, Ints], ...]:
+        return tuple(_grouped(layer.sources) for layer in self.layers)
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+
+def _grouped(sources: Ints) -> Mapping[int, Ints]:
+    """Edge indices by source state."""
+    order = np.argsort(sources, kind="stable")
+    states, begins = np.unique(sources[order], return_index=True)
+    return dict(zip(states.tolist(), np.split(order, begins[1:]), strict=True))

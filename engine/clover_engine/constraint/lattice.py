@@ -1,11 +1,14 @@
 """Exact inference over a lattice under a product of per-position token distributions.
 
 `scores` is always a float64 array (length, len(lattice.allowed)) of log weights, -inf where a committed position rules a
-token out. Per-position normalisation does not matter: it cancels in every quantity returned here.
+token out. Per-position normalisation does not matter: it cancels in every
+probability made of these weights.
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,72 +20,52 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeRead:
-    """log_z: log weight of the whole language. best: allowed-column index per position of the most likely string.
-    best_log: its log weight. marginals: (length, allowed) exact probabilities of each token at each position."""
+class Ahead:
+    """What lies ahead of each state, before each layer and after the last: (length + 1, states) arrays.
 
-    log_z: float
-    best: Ints
-    best_log: float
-    marginals: Floats
+    mass: log weight of all ways to complete the string from there. best: that of the likeliest one.
+    """
+
+    mass: Floats
+    best: Floats
 
 
-def read(lattice: Lattice, scores: Floats) -> LatticeRead:
-    """Forward-backward and Viterbi in O(length · edges)."""
+def ahead(lattice: Lattice, scores: Floats) -> Ahead:
+    """The backward pass: with it, log P(next token | prefix) and the best completion can be read at any prefix."""
     length = len(lattice.layers)
-    forward = _start(lattice)
-    value = _start(lattice)
-    alphas, choices = [forward], list[Ints]()
-    for i, layer in enumerate(lattice.layers):
-        step = scores[i, lattice.columns[i]]
-        forward = _segment_logsumexp(alphas[-1][layer.sources] + step, layer.targets, lattice.states)
-        alphas.append(forward)
-        reached = value[layer.sources] + step
-        value = np.full(lattice.states, -np.inf)
-        np.maximum.at(value, layer.targets, reached)
-        choices.append(_argmax_edges(reached, value, layer.targets, lattice.states))
-    log_z = float(_logsumexp(forward))
-    best = _trace(lattice, value, choices)
-    marginals = np.zeros((length, len(lattice.allowed)))
-    beta = np.where(np.isfinite(forward), 0.0, -np.inf)
+    mass = np.full((length + 1, lattice.states), -np.inf)
+    best = np.full((length + 1, lattice.states), -np.inf)
+    mass[length] = best[length] = 0.0
     for i in range(length - 1, -1, -1):
-        layer = lattice.layers[i]
-        through = scores[i, lattice.columns[i]] + beta[layer.targets]
-        np.add.at(marginals[i], lattice.columns[i], np.exp(alphas[i][layer.sources] + through - log_z))
-        beta = _segment_logsumexp(through, layer.sources, lattice.states)
-    return LatticeRead(log_z, best, float(value.max()), marginals)
+        layer, step = lattice.layers[i], scores[i, lattice.columns[i]]
+        mass[i] = _segment_logsumexp(step + mass[i + 1][layer.targets], layer.sources, lattice.states)
+        np.maximum.at(best[i], layer.sources, step + best[i + 1][layer.targets])
+    return Ahead(mass, best)
 
 
-def log_z(lattice: Lattice, scores: Floats) -> float:
-    """Log weight of all strings: the forward pass alone."""
-    forward = _start(lattice)
-    for i, layer in enumerate(lattice.layers):
-        forward = _segment_logsumexp(forward[layer.sources] + scores[i, lattice.columns[i]], layer.targets, lattice.states)
-    return float(_logsumexp(forward))
+def k_best(lattice: Lattice, scores: Floats, following: Ahead, count: int) -> list[tuple[tuple[int, ...], float]]:
+    """The `count` likeliest strings as allowed-column indices with their log weights, best first (Lawler 1972).
 
-
-def _start(lattice: Lattice) -> Floats:
-    start = np.full(lattice.states, -np.inf)
-    start[0] = 0.0
-    return start
-
-
-def _trace(lattice: Lattice, value: Floats, choices: list[Ints]) -> Ints:
-    state = int(value.argmax())
-    best = np.zeros(len(lattice.layers), dtype=np.int64)
-    for i in range(len(lattice.layers) - 1, -1, -1):
-        edge = choices[i][state]
-        best[i] = lattice.columns[i][edge]
-        state = int(lattice.layers[i].sources[edge])
-    return best
-
-
-def _argmax_edges(reached: Floats, value: Floats, targets: Ints, states: int) -> Ints:
-    """For each state the first edge that attains its value (deterministic under ties)."""
-    winners = np.flatnonzero(reached == value[targets])[::-1]
-    choice = np.zeros(states, dtype=np.int64)
-    choice[targets[winners]] = winners
-    return choice
+    Best-first search over prefixes, each valued at its weight so far plus that of its best completion, so the first string
+    to be completed is the best, the next one the second best, and so on. O(count · length · edges at a state).
+    """
+    completion = following.best
+    serial = itertools.count()
+    queue: list[tuple[float, int, int, int, tuple[int, ...], float]] = [(-completion[0, 0], next(serial), 0, 0, (), 0.0)]
+    found: list[tuple[tuple[int, ...], float]] = []
+    while queue and len(found) < count:
+        _, _, at, state, string, weight = heapq.heappop(queue)
+        if at == len(lattice.layers):
+            found.append((string, weight))
+            continue
+        for edge in lattice.leaving(at, state):
+            column = int(lattice.columns[at][edge])
+            target = int(lattice.layers[at].targets[edge])
+            reached = weight + float(scores[at, column])
+            bound = reached + float(completion[at + 1, target])
+            if np.isfinite(bound):
+                heapq.heappush(queue, (-bound, next(serial), at + 1, target, (*string, column), reached))
+    return found
 
 
 def _segment_logsumexp(values: Floats, index: Ints, size: int) -> Floats:
@@ -93,8 +76,3 @@ def _segment_logsumexp(values: Floats, index: Ints, size: int) -> Floats:
     np.add.at(total, index, np.exp(values - safe[index]))
     with np.errstate(divide="ignore"):
         return np.log(total) + safe
-
-
-def _logsumexp(values: Floats) -> float:
-    peak = values.max()
-    return float(peak + np.log(np.exp(values - peak).sum())) if np.isfinite(peak) else float("-inf")

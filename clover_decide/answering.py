@@ -1,0 +1,184 @@
+"""From a compiled request to answers: which search runs over its blocks, and what its result says of each question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clover_decide.decision import Alternative, Answer, Dependence, Effort, TraceStep, Usage, Value
+from clover_decide.errors import RuleError
+from clover_decide.planning import Block, Plan
+from clover_decide.reading import joint_answers, read_answer
+from clover_decide.rules.rule_set import RuleSet
+from clover_decide.ruling import BlockRules
+from clover_decide.slots import value_of
+from clover_engine.denoise import DeadEndError
+from clover_engine.engine import Engine, RowRequest
+from clover_engine.joint import Budget, JointRead, NoAssignmentError
+from clover_engine.tree import BlockRead
+
+BUDGETS: Mapping[Effort, Budget] = {
+    # One pass of the model; the rows are fillings looked at in what it said.
+    "fast": Budget(rows=300, unread=1.0),
+    "auto": Budget(rows=12, unread=1.0, width=4),
+    "thorough": Budget(rows=96, unread=0.001, width=16),
+}
+"""How far each effort searches. `standard` follows the surest way and does not search."""
+
+ALTERNATIVES = 5
+UNREAD = 0.05
+"""Share of the distribution that may be unread where answers get their marginals from it."""
+CANDIDATES = 8
+"""Likely values listed of a question that has no options, for projection."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Answers of one mode with what they cost and how they came about; the last fields as in `Decision`."""
+
+    answers: Mapping[str, Answer]
+    probability: float
+    usage: Usage
+    trace: tuple[TraceStep, ...]
+    rules_probability: float = 1.0
+    exact: bool = False
+    optimal: bool = False
+    alternatives: tuple[Alternative, ...] = ()
+    dependence: tuple[Dependence, ...] = ()
+
+
+def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, threshold: float) -> Reading:
+    """Block after block; a later block sees the committed earlier ones, and so do the rules.
+
+    Raises:
+        RuleError: the search found nothing that keeps the rules.
+    """
+    parts: list[Reading] = []
+    known: dict[str, Value] = {}
+    continuation: tuple[int, ...] = ()
+    inputs = 0
+    for index, block in enumerate(plan.blocks):
+        continuation += block.asking
+        inputs = len(plan.prefix) + len(continuation)
+        oracle = BlockRules(rules, block.keys, plan.questions.questions, plan.codes, plan.material, engine.tokenizer, dict(known))
+        guarded = oracle if rules else None
+        try:
+            found = _read_block(engine, plan, RowRequest(continuation, block.canvas), guarded, effort, threshold)
+        except NoAssignmentError as error:
+            problem = "no answers that keep the rules exist here" if error.exhausted else "no answers that keep the rules were found"
+            raise RuleError(problem, path="rules", accepted="fewer or wider rules, or effort='thorough'") from None
+        part = _of_block(engine, plan, index, block, found)
+        parts.append(part)
+        known |= {key: answer.value for key, answer in part.answers.items()}
+        ids = (found.best if isinstance(found, JointRead) else found).ids
+        continuation += (*ids, *plan.next_turn)
+    return _together(plan, parts, inputs)
+
+
+def _read_block(
+    engine: Engine, plan: Plan, row: RowRequest, oracle: BlockRules | None, effort: Effort, threshold: float
+) -> BlockRead | JointRead:
+    if effort == "standard":
+        try:
+            return engine.run(plan.prefix, [row], threshold=threshold, oracle=oracle)[0]
+        except DeadEndError:
+            # The surest way ended where no rule can be kept: look for another one.
+            effort = "thorough"
+    return engine.search(plan.prefix, row, BUDGETS[effort], threshold=threshold, oracle=oracle, one_pass=effort == "fast")
+
+
+def read_independent(
+    engine: Engine, plan: Plan, *, effort: Effort, threshold: float, candidates: bool = False
+) -> tuple[Reading, Mapping[str, Mapping[Any, float]]]:
+    """One row a question over the shared material; no answer sees another. With `candidates`, likely values of each question too."""
+    rows = [RowRequest(block.asking, block.canvas) for block in plan.blocks]
+    listed = CANDIDATES if candidates else 0
+    reads = engine.run(plan.prefix, rows, threshold=threshold, one_pass=effort == "fast", candidates=listed)
+    parts = [_of_block(engine, plan, index, block, read) for index, (block, read) in enumerate(zip(plan.blocks, reads, strict=True))]
+    inputs = len(plan.prefix) + sum(len(row.continuation) for row in rows)
+    whole = _together(plan, parts, inputs)
+    likely = {block.keys[0]: _likely(engine, plan, block.keys[0], read) for block, read in zip(plan.blocks, reads, strict=True)}
+    # Rows go through the model together, so the longest one counts.
+    passes = max(part.usage.passes for part in parts)
+    return replace(whole, usage=replace(whole.usage, passes=passes), exact=False, optimal=False), likely if candidates else {}
+
+
+def _likely(engine: Engine, plan: Plan, key: str, read: BlockRead) -> dict[Any, float]:
+    question, slot = plan.questions.questions[key], read.slots[0]
+    values: dict[Any, float] = {}
+    for tokens, probability in slot.candidates:
+        value, _ = value_of(question, plan.codes[key], tokens, plan.material, engine.tokenizer)
+        values[value] = values.get(value, 0.0) + probability
+    return values
+
+
+def _of_block(engine: Engine, plan: Plan, index: int, block: Block, found: BlockRead | JointRead) -> Reading:
+    read = found.best if isinstance(found, JointRead) else found
+    answers: Mapping[str, Answer] = {
+        key: read_answer(plan.questions.questions[key], plan.codes[key], slot, plan.material, engine.tokenizer)
+        for key, slot in zip(block.keys, read.slots, strict=True)
+    }
+    trace = _trace(engine, index, block, read)
+    if isinstance(found, BlockRead):
+        usage = Usage(0, len(read.ids), read.steps)
+        return Reading(answers, math.exp(read.log_probability), usage, trace, read.kept)
+    usage = Usage(0, len(read.ids), found.passes)
+    allowed = found.kept + found.unread
+    kept = min(1.0, found.kept / (found.kept + found.broken)) if found.broken else 1.0
+    others, dependence = _distribution(engine, plan, block, found)
+    best = found.assignments[0]
+    if found.unread <= UNREAD * allowed and others:
+        answers = joint_answers(plan, block, found, answers, engine.tokenizer)
+    probability = min(1.0, math.exp(best.log_probability) / allowed)
+    return Reading(answers, probability, usage, trace, kept, found.exact, found.optimal, others, dependence)
+
+
+def _distribution(engine: Engine, plan: Plan, block: Block, found: JointRead) -> tuple[tuple[Alternative, ...], tuple[Dependence, ...]]:
+    """The runners-up, and which answers depend on each other, as far as the distribution was read."""
+    allowed = found.kept + found.unread
+    others = tuple(
+        Alternative(plan.plain(block.keys, assignment.tokens, engine.tokenizer), math.exp(assignment.log_probability) / allowed)
+        for assignment in found.assignments[1 : ALTERNATIVES + 1]
+    )
+    weights = [(assignment.tokens, math.exp(assignment.log_probability) / found.kept) for assignment in found.assignments]
+    pairs = [(i, j) for i in range(len(block.keys)) for j in range(i)]
+    known = [Dependence(block.keys[j], block.keys[i], _information(weights, i, j)) for i, j in pairs]
+    return others, tuple(sorted((pair for pair in known if pair.information > 1e-3), key=lambda pair: -pair.information))
+
+
+def _information(weights: Sequence[tuple[tuple[tuple[int, ...], ...], float]], i: int, j: int) -> float:
+    """I(X_i; X_j) = Σ p(x, y) log(p(x, y) / (p(x) p(y))) over the assignments found, in nats."""
+    both: dict[Any, float] = {}
+    left: dict[Any, float] = {}
+    right: dict[Any, float] = {}
+    for tokens, p in weights:
+        for table, key in ((both, (tokens[i], tokens[j])), (left, tokens[i]), (right, tokens[j])):
+            table[key] = table.get(key, 0.0) + p
+    return max(0.0, sum(p * math.log(p / (left[x] * right[y])) for (x, y), p in both.items() if p > 0))
+
+
+def _together(plan: Plan, parts: Sequence[Reading], inputs: int) -> Reading:
+    """Blocks as one reading: probabilities multiply, the rest is put side by side."""
+    found = {key: answer for part in parts for key, answer in part.answers.items()}
+    usage = Usage(inputs, sum(part.usage.output_tokens for part in parts), sum(part.usage.passes for part in parts))
+    return Reading(
+        answers={key: found[key] for key in plan.questions.questions},
+        probability=math.prod(part.probability for part in parts),
+        usage=usage,
+        trace=tuple(step for part in parts for step in part.trace),
+        rules_probability=math.prod(part.rules_probability for part in parts),
+        # Each block was read given the best answers of the blocks before it: of several, the whole is not known to be the best.
+        exact=len(parts) == 1 and parts[0].exact,
+        optimal=len(parts) == 1 and parts[0].optimal,
+        alternatives=tuple(other for part in parts for other in part.alternatives),
+        dependence=tuple(pair for part in parts for pair in part.dependence),
+    )
+
+
+def _trace(engine: Engine, index: int, block: Block, read: BlockRead) -> tuple[TraceStep, ...]:
+    pad, decode = engine.spec.pad_id, engine.tokenizer.decode
+    return tuple(
+        TraceStep(index, c.step, block.keys[c.slot], decode([c.token]) if c.token != pad else "", c.confidence) for c in read.commits
+    )

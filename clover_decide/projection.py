@@ -1,0 +1,101 @@
+"""Independent answers moved onto the rules: the likeliest assignment that keeps them, if answers were independent.
+
+The cheap way to consistent answers, and the baseline that joint answering has to beat. Best-first over the product of the answers'
+own distributions; partial assignments that no completion can save are dropped as soon as that is seen.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from clover_decide.decision import Answer, Value
+from clover_decide.errors import RuleError
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Score
+from clover_decide.rules.domains import value_in
+from clover_decide.rules.rule_set import RuleSet
+from clover_decide.rules.solve import feasible, project
+
+BUDGET = 2_000
+"""Partial assignments looked at."""
+
+Likely = Mapping[str, Mapping[Any, float]]
+
+
+def projected(rules: RuleSet, answers: Mapping[str, Answer], likely: Likely) -> dict[str, Answer]:
+    """The answers of the likeliest assignment that keeps the rules; questions that no rule speaks of keep theirs.
+
+    Besides an answer's own distribution (`likely` for questions without options) the ends of what the rules leave it are weighed, with
+    what probability is left over, so that values the model did not think of can be reached.
+
+    Raises:
+        RuleError: none was found.
+    """
+    if not rules.violations({key: answers[key].value for key in rules.whole}):
+        return dict(answers)
+    chosen = _best(rules, answers, likely)
+    moved = {
+        key: replace(
+            answers[key],
+            value=value,
+            probability=p,
+            label=_label(rules.questions[key], value),
+            span=None,
+            confidence=min(answers[key].confidence, p),
+        )
+        for key, (value, p) in chosen.items()
+        if value != answers[key].value
+    }
+    return {**answers, **moved}
+
+
+def _best(rules: RuleSet, answers: Mapping[str, Answer], likely: Likely) -> dict[str, tuple[Value, float]]:
+    keys = list(rules.whole)
+    serial = itertools.count()
+    queue: list[tuple[float, int, dict[str, tuple[Value, float]]]] = [(0.0, next(serial), {})]
+    for _ in range(BUDGET):
+        if not queue:
+            break
+        cost, _, partial = heapq.heappop(queue)
+        if len(partial) == len(keys):
+            return partial
+        key = keys[len(partial)]
+        state = rules.state({k: value for k, (value, _) in partial.items()})
+        for value, p in _candidates(rules, key, answers[key], likely.get(key, {}), state):
+            grown = {**partial, key: (value, p)}
+            if feasible(rules.formulas, rules.state({k: v for k, (v, _) in grown.items()})) is not False:
+                heapq.heappush(queue, (cost - math.log(max(p, 1e-300)), next(serial), grown))
+    raise RuleError("no independent answers that keep the rules were found", path="rules", accepted="mode='joint', or wider rules")
+
+
+def _candidates(rules: RuleSet, key: str, answer: Answer, likely: Mapping[Any, float], state: Any) -> list[tuple[Value, float]]:
+    question = rules.questions[key]
+    own = _own(question, answer, likely)
+    ends = [value_in(question, part, high) for part in project(rules.formulas, state, key) for high in (False, True)]
+    new = [value for value in dict.fromkeys(ends) if value is not None and value not in own]
+    rest = max(1.0 - sum(own.values()), 1e-9) / max(len(new), 1)
+    return [*own.items(), *((value, rest) for value in new)]
+
+
+def _own(question: AnyQuestion, answer: Answer, likely: Mapping[Any, float]) -> dict[Value, float]:
+    """The distribution of an independent answer."""
+    match question:
+        case Boolean():
+            return {True: answer.probabilities["true"], False: answer.probabilities["false"]}
+        case Choice():
+            return {**answer.probabilities}
+        case Score():
+            return {int(level): p for level, p in answer.probabilities.items()}
+        case _:
+            others = {value: p for value, p in likely.items() if value != answer.value}
+            # The answer's own probability was read with more in view than that of the others.
+            scale = (1.0 - answer.probability) / max(sum(others.values()), 1e-9)
+            return {answer.value: answer.probability, **{value: p * min(scale, 1.0) for value, p in others.items()}}
+
+
+def _label(question: AnyQuestion, value: Any) -> str | None:
+    return question.levels[value].value if isinstance(question, Score) else None

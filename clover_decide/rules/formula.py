@@ -1,0 +1,228 @@
+"""Rules as formulas with one three-valued evaluation: over what answers may still be, a rule holds, fails, or is open.
+
+JSON Schema and CEL are both compiled to these. Evaluating over singletons is the final check, over larger domains it prunes
+a search; it is the same code. Every formula has
+
+* `keys`, the questions it speaks of,
+* `evaluate(state)`, its truth over the domains in `state`,
+* `cuts(key, state)`, where the domain of a question is best split to decide it: after these numbers, at these values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any, Literal
+
+from clover_decide.rules.domains import Names, Picks, Span, State
+
+Truth = bool | None
+"""True or False whatever the open answers turn out to be; None if it depends on them."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Always or never."""
+
+    value: bool
+    keys: frozenset[str] = frozenset()
+
+    def evaluate(self, state: State) -> Truth:
+        return self.value
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        return ()
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """At least `count` of the parts hold: 1 is "or", all of them is "and"."""
+
+    parts: tuple[Formula, ...]
+    count: int
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset().union(*(part.keys for part in self.parts))
+
+    def evaluate(self, state: State) -> Truth:
+        held = undecided = 0
+        for at, part in enumerate(self.parts):
+            truth = part.evaluate(state)
+            held += truth is True
+            undecided += truth is None
+            if held >= self.count:
+                return True
+            if held + undecided + len(self.parts) - at - 1 < self.count:
+                return False
+        return None
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        return [cut for part in self.parts if key in part.keys and part.evaluate(state) is None for cut in part.cuts(key, state)]
+
+
+@dataclass(frozen=True)
+class Not:
+    part: Formula
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return self.part.keys
+
+    def evaluate(self, state: State) -> Truth:
+        truth = self.part.evaluate(state)
+        return None if truth is None else not truth
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        return self.part.cuts(key, state)
+
+
+@dataclass(frozen=True)
+class In:
+    """The answer is one of `values` (in steps of its span for numbers and dates)."""
+
+    key: str
+    values: frozenset[Any]
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset({self.key})
+
+    def evaluate(self, state: State) -> Truth:
+        domain = state[self.key]
+        if isinstance(domain, Span):
+            inside = sum(domain.low <= value <= domain.high for value in self.values)
+            return False if not inside else True if inside == domain.high - domain.low + 1 else None
+        assert isinstance(domain, Names)
+        inside = sum(value in self.values for value in domain.values)
+        return False if not inside else True if inside == len(domain.values) and not domain.other else None
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        if isinstance(state[key], Span):
+            return [cut for value in sorted(self.values) for cut in (value - 1, value)]
+        return tuple(self.values)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Σ factor · answer + constant, compared with zero; answers in steps of their spans, everything in whole numbers."""
+
+    terms: Mapping[str, int]
+    constant: int
+    relation: Literal["<", "<=", "=="]
+
+    @classmethod
+    def of(cls, terms: Mapping[str, Fraction], constant: Fraction, relation: Literal["<", "<=", "=="]) -> Linear:
+        """The same comparison multiplied by what all denominators divide."""
+        scale = lcm(constant.denominator, *(factor.denominator for factor in terms.values()))
+        return cls({key: int(factor * scale) for key, factor in terms.items()}, int(constant * scale), relation)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset(self.terms)
+
+    def evaluate(self, state: State) -> Truth:
+        low, high = self._range(state)
+        if self.relation == "==":
+            return False if low > 0 or high < 0 else True if low == high == 0 else None
+        strict = self.relation == "<"
+        if high < 0 or (high == 0 and not strict):
+            return True
+        return False if low > 0 or (low == 0 and strict) else None
+
+    def _range(self, state: State, without: str | None = None) -> tuple[int, int]:
+        low = high = self.constant
+        for key, factor in self.terms.items():
+            domain = state[key]
+            if key != without:
+                assert isinstance(domain, Span)
+                low += factor * (domain.low if factor > 0 else domain.high)
+                high += factor * (domain.high if factor > 0 else domain.low)
+        return low, high
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        # Where the answer's own term balances the least and the most that the others can sum to.
+        bounds = [-rest // self.terms[key] for rest in self._range(state, key)]
+        return [cut for bound in bounds for cut in (bound - 1, bound)]
+
+
+@dataclass(frozen=True)
+class Has:
+    """A multiple choice includes an option."""
+
+    key: str
+    option: str
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset({self.key})
+
+    def evaluate(self, state: State) -> Truth:
+        domain = state[self.key]
+        assert isinstance(domain, Picks)
+        if self.option in domain.chosen:
+            return True
+        return False if self.option in domain.excluded or len(domain.chosen) >= domain.most else None
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        return (self.option,)
+
+
+@dataclass(frozen=True)
+class Count:
+    """A multiple choice has `least` to `most` options."""
+
+    key: str
+    least: int
+    most: int
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset({self.key})
+
+    def evaluate(self, state: State) -> Truth:
+        domain = state[self.key]
+        assert isinstance(domain, Picks)
+        low, high = domain.fewest, domain.largest
+        if low > self.most or high < self.least:
+            return False
+        return True if self.least <= low and high <= self.most else None
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A condition that only a complete set of answers decides: `test` takes the answers' singletons."""
+
+    keys: frozenset[str]
+    test: Callable[[State], bool] = field(compare=False)
+
+    def evaluate(self, state: State) -> Truth:
+        return self.test(state) if all(state[key].single for key in self.keys) else None
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        return ()
+
+
+Formula = Fixed | AtLeast | Not | In | Linear | Has | Count | Opaque
+
+
+def all_of(parts: Sequence[Formula]) -> Formula:
+    return parts[0] if len(parts) == 1 else AtLeast(tuple(parts), len(parts)) if parts else Fixed(True)
+
+
+def any_of(parts: Sequence[Formula]) -> Formula:
+    return parts[0] if len(parts) == 1 else AtLeast(tuple(parts), 1) if parts else Fixed(False)
+
+
+def one_of(parts: Sequence[Formula]) -> Formula:
+    return all_of([any_of(parts), Not(AtLeast(tuple(parts), 2))])
+
+
+def if_else(condition: Formula, then: Formula, otherwise: Formula) -> Formula:
+    return all_of([any_of([Not(condition), then]), any_of([condition, otherwise])])

@@ -1,0 +1,390 @@
+"""CEL expressions over the answers (github.com/google/cel-spec), compiled to formulas.
+
+cel-python parses them. Logic, sums, differences and comparisons become formulas that can be evaluated before all answers are
+known, with exact decimal arithmetic; what else the language has (division, text and calendar functions) is evaluated by
+cel-python once the answers it needs are there. An expression that then fails (a division by zero) counts as not kept.
+
+Beyond the specification, whole and decimal numbers may be mixed, and a date may be compared with an ISO text. Loops (`all`, `exists`,
+`map`, `filter`) are refused, which with the limit on length bounds the time of every evaluation.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any, Literal
+
+from clover_decide.errors import MissingExtraError, RuleError
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
+from clover_decide.rules.domains import Domain, Names, Picks, Span, State, domain_of, unit
+from clover_decide.rules.formula import Count, Fixed, Formula, Has, In, Linear, Not, Opaque, all_of, any_of, if_else
+
+MAX_LENGTH, MAX_BRACKETS = 1_000, 60
+_LOOPS = {"all", "exists", "exists_one", "map", "filter", "reduce"}
+_SWAPPED = {"relation_gt": "relation_lt", "relation_ge": "relation_le"}
+
+
+class _NotSymbolicError(Exception):
+    """A part of the language that only cel-python evaluates."""
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """Σ factor · answer + constant. `kind` keeps dates and lengths of time apart from numbers."""
+
+    terms: Mapping[str, Fraction]
+    constant: Fraction
+    kind: Literal["number", "date", "days"] = "number"
+
+    def plus(self, other: _Sum, sign: int, kind: Literal["number", "date", "days"]) -> _Sum:
+        terms = dict(self.terms)
+        for key, factor in other.terms.items():
+            terms[key] = terms.get(key, Fraction(0)) + sign * factor
+        return _Sum({k: f for k, f in terms.items() if f}, self.constant + sign * other.constant, kind)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A choice or text question."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class _Options:
+    """A multiple choice, or with `counted` the number of its options."""
+
+    key: str
+    counted: bool = False
+
+
+_KINDS: dict[tuple[str, str, str], Literal["number", "date", "days"]] = {
+    ("number", "+", "number"): "number",
+    ("number", "-", "number"): "number",
+    ("date", "-", "date"): "days",
+    ("date", "+", "days"): "date",
+    ("date", "-", "days"): "date",
+    ("days", "+", "date"): "date",
+    ("days", "+", "days"): "days",
+    ("days", "-", "days"): "days",
+}
+
+
+def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) -> Formula:
+    """The condition an expression states about the answers.
+
+    Raises:
+        RuleError: not CEL, too long, loops, an unknown question, types that do not go together, or not a condition.
+        MissingExtraError: cel-python is not installed.
+    """
+    if len(source) > MAX_LENGTH or source.count("(") + source.count("[") > MAX_BRACKETS:
+        raise RuleError("too long", path=path, given=source, accepted=f"at most {MAX_LENGTH} characters and {MAX_BRACKETS} brackets")
+    compiler = _Compiler(questions, path, source)
+    try:
+        formula = compiler.condition(_parse(source, path))
+    except RecursionError:
+        raise RuleError("nested too deeply", path=path, accepted="an expression of moderate depth") from None
+    if isinstance(formula, Opaque):
+        compiler.probe(formula)
+    return formula
+
+
+@cache
+def _library() -> Any:
+    try:
+        import celpy
+    except ImportError:
+        raise MissingExtraError("CEL rules need cel-python", path="rules", accepted="pip install 'clover-decide[local]'") from None
+    return celpy
+
+
+@cache
+def _environment() -> Any:
+    """One for all: making its parser takes a fifth of a second, and it holds nothing of an expression."""
+    return _library().Environment()
+
+
+def _parse(source: str, path: str) -> Any:
+    celpy = _library()
+    try:
+        return _environment().compile(source)
+    except celpy.CELParseError as error:
+        told = " ".join(str(error.args[0] if error.args else error).split())
+        raise RuleError(f"not a CEL expression: {told}", path=path, given=source, accepted="such as refund == deposit - damage") from None
+
+
+def _is_condition(value: Any) -> bool:
+    return not isinstance(value, _Answer | _Options | _Sum | str | tuple)
+
+
+class _Compiler:
+    """Walks the syntax tree of one expression."""
+
+    def __init__(self, questions: Mapping[str, AnyQuestion], path: str, source: str) -> None:
+        self.questions, self.path, self.source = questions, path, source
+
+    def condition(self, tree: Any) -> Formula:
+        """A subtree as a condition; parts of it that are not symbolic are left to cel-python."""
+        try:
+            value = self._value(tree)
+        except _NotSymbolicError:
+            return self._opaque(tree)
+        if not _is_condition(value):
+            raise self._error("not a condition", accepted="an expression that is true or false, such as a comparison")
+        return value
+
+    def _error(self, problem: str, accepted: str = "") -> RuleError:
+        return RuleError(problem, path=self.path, given=self.source, accepted=accepted)
+
+    def _value(self, tree: Any) -> Any:
+        """A formula, sum, answer, options, text or list. Raises _NotSymbolicError for what only the library evaluates."""
+        children = [child for child in tree.children if child is not None]
+        match tree.data:
+            case "expr" if len(children) == 3:
+                return self._choose(*(self._value(child) for child in children))
+            case "conditionalor" if len(children) == 2:
+                return any_of([self.condition(child) for child in children])
+            case "conditionaland" if len(children) == 2:
+                return all_of([self.condition(child) for child in children])
+            case "relation" if len(children) == 2:
+                return self._relation(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
+            case "addition" | "multiplication" if len(children) == 2:
+                return self._arithmetic(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
+            case "unary" if len(children) == 2:
+                return self._unary(children[0].data, self._value(children[1]))
+            case "literal":
+                return self._literal(children[0])
+            case "ident":
+                return self._ident(str(children[0]))
+            case "ident_arg":
+                return self._call(str(children[0]), children[1:])
+            case "list_lit":
+                return tuple(self._value(item) for item in (children[0].children if children else ()))
+            case _ if len(children) == 1 and tree.data not in ("member_dot", "dot_ident", "map_lit"):
+                return self._value(children[0])
+        raise _NotSymbolicError
+
+    def _choose(self, condition: Any, then: Any, otherwise: Any) -> Formula:
+        if not _is_condition(condition) or not _is_condition(then) or not _is_condition(otherwise):
+            raise _NotSymbolicError
+        return if_else(condition, then, otherwise)
+
+    def _literal(self, token: Any) -> Any:
+        celpy = _library()
+        if token.type == "BOOL_LIT":
+            return Fixed(str(token) == "true")
+        if token.type in ("INT_LIT", "FLOAT_LIT", "UINT_LIT"):
+            text = str(token).rstrip("uU")
+            return _Sum({}, Fraction(int(text, 16) if "x" in text else text))
+        if token.type in ("STRING_LIT", "MLSTRING_LIT"):
+            return str(celpy.evaluation.celstr(token))
+        raise _NotSymbolicError
+
+    def _ident(self, name: str) -> Any:
+        if name not in self.questions:
+            raise self._error(f"names an unknown question {name!r}", accepted=", ".join(self.questions))
+        question = self.questions[name]
+        match question:
+            case Boolean():
+                return In(name, frozenset({True}))
+            case Integer() | Score() | Number():
+                return _Sum({name: unit(question)}, Fraction(0))
+            case Date():
+                return _Sum({name: Fraction(1)}, Fraction(0), "date")
+            case MultiChoice():
+                return _Options(name)
+            case Choice() | Quote() | Text():
+                return _Answer(name)
+
+    def _call(self, name: str, arguments: list[Any]) -> Any:
+        if name in _LOOPS or name == "has":
+            raise self._error(f"{name}() is not available", accepted="comparisons, && || !, + - *, in, size, duration, timestamp")
+        values = [self._value(item) for item in (arguments[0].children if arguments else ())]
+        match name, values:
+            case "size", [_Options(key, False)]:
+                return _Options(key, counted=True)
+            case "duration" | "timestamp", [str(text)]:
+                return self._time(name, text)
+        raise _NotSymbolicError
+
+    def _time(self, name: str, text: str) -> _Sum:
+        types = _library().celtypes
+        try:
+            if name == "duration":
+                return _Sum({}, Fraction(int(types.DurationType(text).total_seconds()), 86_400), "days")
+            moment = types.TimestampType(text)
+        except (ValueError, OverflowError) as error:
+            raise self._error(f"{name}({text!r}): {error}", accepted='duration("720h"), timestamp("2025-01-31T00:00:00Z")') from None
+        return _Sum({}, Fraction(dt.date(moment.year, moment.month, moment.day).toordinal()), "date")
+
+    def _unary(self, operator: str, value: Any) -> Any:
+        if operator == "unary_not" and _is_condition(value):
+            return Not(value)
+        if operator == "unary_neg" and isinstance(value, _Sum) and value.kind != "date":
+            return _Sum({}, Fraction(0), value.kind).plus(value, -1, value.kind)
+        raise self._error("! takes a condition, - a number", accepted="!(a && b), -3")
+
+    def _arithmetic(self, operator: str, left: Any, right: Any) -> Any:
+        if not isinstance(left, _Sum) or not isinstance(right, _Sum):
+            raise _NotSymbolicError
+        if operator in ("addition_add", "addition_sub"):
+            sign = "+" if operator == "addition_add" else "-"
+            kind = _KINDS.get((left.kind, sign, right.kind))
+            if kind is None:
+                raise self._error(f"{left.kind} {sign} {right.kind} has no meaning", accepted='numbers; dates and duration("24h")')
+            return left.plus(right, 1 if sign == "+" else -1, kind)
+        if operator == "multiplication_mul" and (not left.terms or not right.terms) and left.kind == right.kind == "number":
+            factor, scaled = (left.constant, right) if not left.terms else (right.constant, left)
+            return _Sum({key: f * factor for key, f in scaled.terms.items() if factor}, scaled.constant * factor)
+        raise _NotSymbolicError
+
+    def _relation(self, operator: str, left: Any, right: Any) -> Formula:
+        if operator in _SWAPPED:
+            operator, left, right = _SWAPPED[operator], right, left
+        left, right = self._as_date(left, right), self._as_date(right, left)
+        if operator == "relation_in":
+            return self._member(left, right)
+        if operator == "relation_ne":
+            return Not(self._equal(left, right))
+        if operator == "relation_eq":
+            return self._equal(left, right)
+        strict = operator == "relation_lt"
+        if isinstance(left, _Options) or isinstance(right, _Options):
+            return self._counted(left, right, strict)
+        return self._compare(left, right, "<" if strict else "<=")
+
+    def _as_date(self, value: Any, other: Any) -> Any:
+        if not isinstance(value, str) or not isinstance(other, _Sum) or other.kind != "date":
+            return value
+        try:
+            return _Sum({}, Fraction(dt.date.fromisoformat(value).toordinal()), "date")
+        except ValueError:
+            raise self._error(f"{value!r} is compared with a date", accepted="an ISO date, YYYY-MM-DD") from None
+
+    def _compare(self, left: Any, right: Any, relation: Literal["<", "<=", "=="]) -> Formula:
+        if not isinstance(left, _Sum) or not isinstance(right, _Sum) or left.kind != right.kind:
+            raise self._error("compares values of different types", accepted='numbers, dates, or dates with + duration("24h")')
+        difference = left.plus(right, -1, left.kind)
+        if not difference.terms:
+            zero = difference.constant
+            return Fixed(zero == 0 if relation == "==" else zero < 0 or (zero == 0 and relation == "<="))
+        return Linear.of(difference.terms, difference.constant, relation)
+
+    def _counted(self, left: Any, right: Any, strict: bool) -> Formula:
+        match left, right:
+            case _Options(key, True), _Sum(terms, constant, "number") if not terms:
+                return Count(key, 0, -int(-constant // 1) - 1 if strict else int(constant // 1))
+            case _Sum(terms, constant, "number"), _Options(key, True) if not terms:
+                return Count(key, int(constant // 1) + 1 if strict else -int(-constant // 1), 10**6)
+        raise self._error("a number of options is compared with a constant only", accepted="size(points) >= 2")
+
+    def _equal(self, left: Any, right: Any) -> Formula:
+        for one, other in ((left, right), (right, left)):
+            match one, other:
+                case _Answer(key), str(text):
+                    return In(key, frozenset({self._named(key, text)}))
+                case _Options(key, True), _Sum(terms, constant, "number") if not terms:
+                    return Count(key, int(constant), int(constant)) if constant == int(constant) else Fixed(False)
+                case _Options(key, False), tuple(items):
+                    names = {self._option(key, item) for item in items}
+                    return all_of([Has(key, o) if o in names else Not(Has(key, o)) for o in self._names(key)])
+        match left, right:
+            case _Answer(a), _Answer(b):
+                shared = [o for o in self._names(a) if o in self._names(b)]
+                return any_of([all_of([In(a, frozenset({o})), In(b, frozenset({o}))]) for o in shared])
+            case str(a), str(b):
+                return Fixed(a == b)
+            case (_Sum(), _) | (_, _Sum()):
+                return self._compare(left, right, "==")
+        if not _is_condition(left) or not _is_condition(right):
+            raise self._error("compares values of different types", accepted="an answer with a value of its own type")
+        return any_of([all_of([left, right]), all_of([Not(left), Not(right)])])
+
+    def _member(self, left: Any, right: Any) -> Formula:
+        match left, right:
+            case str(text), _Options(key, False):
+                return Has(key, self._option(key, text))
+            case ((_Answer() | _Sum()), tuple(items)):
+                return any_of([self._equal(left, self._as_date(item, left)) for item in items])
+        raise self._error("`in` takes an option and a multiple choice, or an answer and a list", accepted='"damage" in points')
+
+    def _names(self, key: str) -> list[str]:
+        question = self.questions[key]
+        if isinstance(question, (Choice, MultiChoice)):
+            return [option.value for option in question.options]
+        raise self._error("free text is compared with constants only", accepted=f'{key} == "some text"')
+
+    def _option(self, key: str, text: Any) -> str:
+        if text not in self._names(key):
+            raise self._error(f"{text!r} is not an option of {key!r}", accepted=", ".join(self._names(key)))
+        return text
+
+    def _named(self, key: str, text: str) -> str:
+        return self._option(key, text) if isinstance(self.questions[key], Choice) else text
+
+    def _opaque(self, tree: Any) -> Opaque:
+        celpy = _library()
+        names = frozenset(str(token) for token in tree.scan_values(lambda token: token.type == "IDENT"))
+        if names & _LOOPS:
+            raise self._error(f"{min(names & _LOOPS)}() is not available", accepted="an expression without loops")
+        keys = frozenset(str(found.children[0]) for found in tree.find_data("ident"))
+        for key in sorted(keys):
+            if isinstance(self.questions.get(key), (Quote, Text)):
+                raise self._error(f"{key!r} is free text, which is compared with constants only", accepted=f'{key} == "some text"')
+            self._ident(key)
+        program = _environment().program(tree)
+
+        def test(state: State) -> bool:
+            try:
+                return program.evaluate({key: _cel_value(self.questions[key], state[key]) for key in keys}) == celpy.celtypes.BoolType(True)
+            except celpy.CELEvalError:
+                return False
+
+        return Opaque(keys, test)
+
+    def probe(self, formula: Opaque) -> None:
+        """Evaluate once, so that an expression that is no condition, or whose types do not go together, is told now."""
+        celpy = _library()
+        state = {key: _first(self.questions[key]) for key in formula.keys}
+        try:
+            value = (
+                celpy.Environment()
+                .program(_parse(self.source, self.path))
+                .evaluate({key: _cel_value(self.questions[key], state[key]) for key in formula.keys})
+            )
+        except celpy.CELEvalError as error:
+            told = str(error.args[0] if error.args else error).split(" (in ")[0]
+            if "overload" in told or "undeclared" in told or "no such" in told:
+                raise self._error(f"cannot be evaluated: {told}", accepted="values of types that go together") from None
+            return
+        if not isinstance(value, celpy.celtypes.BoolType):
+            raise self._error("not a condition", accepted="an expression that is true or false, such as a comparison")
+
+
+def _first(question: AnyQuestion) -> Domain:
+    """Some answer, as a singleton."""
+    domain = domain_of(question)
+    while not domain.single:
+        domain = domain.parts(())[-1]
+    return domain
+
+
+def _cel_value(question: AnyQuestion, domain: Domain) -> Any:
+    """The answer that a singleton stands for, as cel-python has it."""
+    types = _library().celtypes
+    match domain:
+        case Picks():
+            return types.ListType([types.StringType(option) for option in domain.options if option in domain.chosen])
+        case Span() if isinstance(question, Date):
+            day = dt.date.fromordinal(domain.low)
+            return types.TimestampType(f"{day.isoformat()}T00:00:00Z")
+        case Span() if isinstance(question, Number):
+            return types.DoubleType(float(domain.low * unit(question)))
+        case Span():
+            return types.IntType(domain.low)
+        case Names():
+            value = domain.values[0]
+            return types.BoolType(value) if isinstance(question, Boolean) else types.StringType(value)

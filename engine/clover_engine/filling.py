@@ -1,0 +1,151 @@
+"""Partial fillings of a canvas, and what one pass of the model says may come next.
+
+A filling holds, for every slot, the tokens committed so far, from left to right. A pass turns a filling into moves: the
+positions that this pass settles, each with the distribution of its token given the moves before it. Following the likeliest
+token of every move is denoising; leaving a move by another token opens an alternative, which is read again by a pass
+of its own. So the moves of all passes form a tree whose leaves are the assignments, with the chain rule as their probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from clover_engine.canvas import Canvas
+from clover_engine.constraint import lattice as exact
+from clover_engine.constraint.automaton import Ints, Lattice
+from clover_engine.models.base import ModelAdapter
+
+Filling = tuple[tuple[int, ...], ...]
+"""Committed tokens a slot, a prefix of the slot's full length, pad tokens included."""
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """One position that a pass settles. `logs[i]` is log P(`tokens[i]`) given the moves before it; `best` indexes the likeliest
+    string's token."""
+
+    slot: int
+    position: int
+    tokens: Ints
+    logs: exact.Floats
+    best: int
+
+    @property
+    def confidence(self) -> float:
+        return float(np.exp(self.logs[self.best]))
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A canvas ready to be filled: each slot's lattice, and its allowed tokens on the model's device."""
+
+    canvas: Canvas
+    lattices: tuple[Lattice, ...]
+    allowed: tuple[torch.Tensor, ...]
+
+    @classmethod
+    def of(cls, canvas: Canvas, adapter: ModelAdapter[Any]) -> Layout:
+        """Raises EmptyLanguageError if a slot's automaton has no string that fits the slot."""
+        lattices = tuple(slot.automaton.unroll(slot.length, adapter.spec.pad_id) for slot in canvas.slots)
+        return cls(canvas, lattices, tuple(torch.as_tensor(lattice.allowed, device=adapter.device) for lattice in lattices))
+
+    def start(self) -> Filling:
+        """Nothing committed but what is forced."""
+        return tuple(self._forced(s, ()) for s in range(len(self.lattices)))
+
+    def extend(self, filling: Filling, slot: int, token: int) -> Filling:
+        """One token more, and the separators behind it: positions with one legal token cost no pass."""
+        grown = self._forced(slot, (*filling[slot], token))
+        return (*filling[:slot], grown, *filling[slot + 1 :])
+
+    def _forced(self, slot: int, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        forced = self.lattices[slot].forced
+        while len(tokens) in forced:
+            tokens = (*tokens, forced[len(tokens)])
+        return tokens
+
+    def open(self, filling: Filling) -> list[int]:
+        """Slots that are not complete."""
+        return [s for s, slot in enumerate(self.canvas.slots) if len(filling[s]) < slot.length]
+
+    def ids(self, filling: Filling) -> tuple[list[int], list[int]]:
+        """The block's token ids with what is committed or forced in place, and the positions still masked."""
+        ids, masked = list(self.canvas.ids), list[int]()
+        for slot, lattice, tokens in zip(self.canvas.slots, self.lattices, filling, strict=True):
+            for i in range(slot.length):
+                token = tokens[i] if i < len(tokens) else lattice.forced.get(i)
+                if token is None:
+                    masked.append(slot.start + i)
+                else:
+                    ids[slot.start + i] = token
+        return ids, masked
+
+
+@dataclass(frozen=True, eq=False)
+class SlotScores:
+    """What a pass says of one slot: log P over its allowed tokens, shape (length, allowed), and what lies ahead in its lattice."""
+
+    logs: exact.Floats
+    ahead: exact.Ahead
+
+
+Scores = Mapping[int, SlotScores]
+"""Of every open slot."""
+
+
+def read_scores(adapter: ModelAdapter[Any], layout: Layout, filling: Filling, hidden: torch.Tensor) -> Scores:
+    """Token distributions of every open slot from the hidden states of a block."""
+    out: dict[int, SlotScores] = {}
+    for s in layout.open(filling):
+        slot = layout.canvas.slots[s]
+        logits = adapter.head(hidden[slot.start : slot.start + slot.length], layout.allowed[s])
+        logs = torch.log_softmax(logits, dim=-1).double().cpu().numpy()
+        out[s] = SlotScores(logs, exact.ahead(layout.lattices[s], logs))
+    return out
+
+
+def moves(layout: Layout, filling: Filling, scores: Scores, threshold: float, order: Sequence[int] | None = None) -> list[Move]:
+    """What this pass settles: all slots whose every open position is sure; where there is none, a piece of one slot.
+
+    Sure means that the token of the likeliest string has more than `threshold`. The piece is the sure beginning of the
+    slot with the surest first position (the first of equals); at least one position. A slot that has been begun is completed
+    before any other, so no more than one is ever incomplete. With an `order` of slots the pass settles its first open slot alone.
+
+    Within a slot the distributions are exact under this pass: the mass of all legal strings that go on so, by a backward pass
+    through the lattice.
+    """
+    open_slots = layout.open(filling)
+    if order is not None:
+        open_slots = [next(s for s in order if s in open_slots)]
+    runs = {s: list(_sure_run(layout, filling, s, scores[s], threshold)) for s in open_slots}
+    start = layout.start()
+    begun = [s for s in open_slots if len(filling[s]) > len(start[s])]
+    whole = [s for s in (*begun, *(s for s in open_slots if s not in begun)) if runs[s][-1].confidence > threshold]
+    if whole and (not begun or whole[0] == begun[0]):
+        return [move for s in whole for move in runs[s]]
+    chosen = begun[0] if begun else max(open_slots, key=lambda s: runs[s][0].confidence)
+    sure = [move for move in runs[chosen] if move.confidence > threshold]
+    return sure or runs[chosen][:1]
+
+
+def _sure_run(layout: Layout, filling: Filling, slot: int, scores: SlotScores, threshold: float) -> Iterator[Move]:
+    """Moves of one slot from its first open position on, up to and including the first that is not sure."""
+    lattice = layout.lattices[slot]
+    ahead = scores.ahead
+    state = lattice.state_after(filling[slot])
+    assert state is not None, "a filling left its language"
+    for i in range(len(filling[slot]), len(lattice.layers)):
+        edges, layer = lattice.leaving(i, state), lattice.layers[i]
+        targets, step = layer.targets[edges], scores.logs[i, lattice.columns[i][edges]]
+        best = int(np.argmax(step + ahead.best[i + 1][targets]))
+        if i not in lattice.forced:
+            move = Move(slot, i, layer.tokens[edges], np.minimum(step + ahead.mass[i + 1][targets] - ahead.mass[i, state], 0.0), best)
+            yield move
+            if not move.confidence > threshold:
+                return
+        state = int(targets[best])

@@ -1,0 +1,234 @@
+"""The joint distribution of a block's slots: best-first search over the tree of fillings.
+
+A filling's probability bounds that of everything below it, so nodes are read in order of falling probability, several to a pass,
+and three things can be told apart: `exact`, all of the tree was read; `optimal`, the rest cannot hold a better assignment
+than the best one found; and neither, when the budget of rows ended the search before. Constraints cut branches as soon as they
+cannot be kept, and the mass that they cut is counted, so the probability that they hold of themselves comes out as well.
+
+The distribution is that of a denoiser with a deterministic order, whose chain rule is exact (DUEL, arXiv 2603.01367).
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from clover_engine.canvas import Canvas
+from clover_engine.constraint.automaton import TokenAutomaton
+from clover_engine.constraint.feasibility import Feasibility, Guard, Values
+from clover_engine.filling import Filling, Layout, Scores, moves, read_scores
+from clover_engine.models.base import ModelAdapter, PrefixState
+from clover_engine.tree import BlockRead, Node, children, close
+
+
+class NoAssignmentError(ValueError):
+    """The search ended without an assignment that keeps the constraints. `exhausted`: there is none at all."""
+
+    def __init__(self, exhausted: bool) -> None:
+        self.exhausted = exhausted
+        super().__init__("no assignment keeps the constraints" if exhausted else "no assignment that keeps the constraints was found")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search may stop.
+
+    rows: blocks read at most (a pass reads up to `width` at once); when they are spent and nothing complete was found, the
+        most probable fillings are followed one by one until something is.
+    unread: the search goes on, within `rows`, until no more than this share of the probability is unread; 1 stops as soon as the best
+        assignment is known to be the best, 0 reads everything.
+    """
+
+    rows: int
+    unread: float = 1.0
+    width: int = 16
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A value's tokens (no padding) for every slot, and log P of them all, constraints not imposed."""
+
+    tokens: tuple[tuple[int, ...], ...]
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class JointRead:
+    """What a search found.
+
+    best: the most probable assignment, with its commits; log probabilities in it are conditional on the constraints, piece by piece.
+    assignments: all that were completed, most probable first. kept: their total probability. broken: that of what
+    constraints exclude. unread: the rest, neither completed nor excluded.
+    """
+
+    best: BlockRead
+    assignments: tuple[Assignment, ...]
+    kept: float
+    broken: float
+    unread: float
+    exact: bool
+    optimal: bool
+    rows: int
+    passes: int
+
+
+@dataclass
+class _Search:
+    """The state of one search."""
+
+    layout: Layout
+    guard: Guard
+    threshold: float
+    order: Sequence[int] | None
+    one_pass: bool
+    first: tuple[Scores, torch.Tensor] | None = None
+    queue: list[tuple[float, int, Node]] = field(default_factory=list)
+    serial: Iterator[int] = field(default_factory=itertools.count)
+    leaves: list[Node] = field(default_factory=list)
+    broken: float = 0.0
+    cut: float = 0.0
+    rows: int = 0
+    passes: int = 0
+
+    def push(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if self.layout.open(node.filling):
+                heapq.heappush(self.queue, (-node.log_probability, next(self.serial), node))
+            else:
+                self.leaves.append(node)
+
+    def pop(self, count: int) -> list[Node]:
+        return [heapq.heappop(self.queue)[2] for _ in range(min(count, len(self.queue)))]
+
+    @property
+    def optimal(self) -> bool:
+        best = max((leaf.log_probability for leaf in self.leaves), default=-math.inf)
+        # What was cut at a position is less probable than everything that was kept there, but not than the best leaf.
+        bound = max(-self.queue[0][0] if self.queue else -math.inf, math.log(self.cut) if self.cut > 0 else -math.inf)
+        return bool(self.leaves) and best >= bound
+
+    @property
+    def unread(self) -> float:
+        return self.cut + sum(math.exp(-cost) for cost, _, _ in self.queue)
+
+    def done(self, budget: Budget) -> bool:
+        if not self.queue:
+            return True
+        kept = sum(math.exp(leaf.log_probability) for leaf in self.leaves)
+        return self.optimal and self.unread <= budget.unread * (kept + self.unread)
+
+
+def search(
+    adapter: ModelAdapter[Any],
+    state: PrefixState,
+    canvas: Canvas,
+    budget: Budget,
+    *,
+    threshold: float,
+    oracle: Feasibility | None = None,
+    order: Sequence[int] | None = None,
+    one_pass: bool = False,
+    seed: int = 0,
+) -> JointRead:
+    """Read the joint distribution of one canvas over the one row of `state`.
+
+    Args:
+        threshold: as in `denoise`; slots that are surer are read in one pass. 1 reads one piece at a time.
+        order: slots in the order in which they are to be read; by default the surest next, as in `denoise`.
+        one_pass: the distribution is the product of what the first pass says of each slot; the model is asked once, and `rows` bounds
+            the fillings looked at.
+
+    Raises:
+        EmptyLanguageError: a slot has no legal value. NoAssignmentError: nothing was found that the oracle allows.
+    """
+    layout = Layout.of(canvas, adapter)
+    run = _Search(layout, Guard(layout, oracle, adapter.spec.pad_id), 0.0 if one_pass else threshold, order, one_pass)
+    run.push([Node(layout.start())])
+    while not run.done(budget) and run.rows < budget.rows:
+        _read(run, adapter, state, run.pop(min(budget.width, budget.rows - run.rows)), seed)
+    _dive(run, adapter, state, seed)
+    return _result(run, adapter)
+
+
+def _read(run: _Search, adapter: ModelAdapter[Any], state: PrefixState, nodes: Sequence[Node], seed: int) -> None:
+    """One pass over some nodes; their children join the search."""
+    run.rows += len(nodes)
+    if run.first is not None:
+        for node in nodes:
+            _expand(run, node, *run.first)
+        return
+    blocks = [run.layout.ids(node.filling) for node in nodes]
+    noisy = adapter.noise([ids for ids, _ in blocks], [masked for _, masked in blocks], seed)
+    hidden = adapter.encode_block(state.select([0] * len(nodes)), noisy)
+    run.passes += 1
+    for node, states in zip(nodes, hidden, strict=True):
+        scores = read_scores(adapter, run.layout, node.filling, states)
+        run.first = (scores, states) if run.one_pass else None
+        _expand(run, node, scores, states)
+
+
+def _expand(run: _Search, node: Node, scores: Scores, hidden: torch.Tensor) -> None:
+    found = children(run.layout, node, moves(run.layout, node.filling, scores, run.threshold, run.order), run.guard, hidden)
+    run.broken, run.cut = run.broken + found.broken, run.cut + found.cut
+    run.push(found.nodes)
+
+
+def _dive(run: _Search, adapter: ModelAdapter[Any], state: PrefixState, seed: int) -> None:
+    """Follow likely fillings to their end until one is complete: the answer of a search whose rows are spent."""
+    positions = sum(slot.length for slot in run.layout.canvas.slots)
+    for _ in range(8):
+        if run.leaves or not run.queue:
+            break
+        node = run.pop(1)[0]
+        for _ in range(positions):
+            _read(run, adapter, state, [node], seed)
+            below = [entry for entry in run.queue if entry[2].parent is node]
+            if run.leaves or not below:
+                break
+            chosen = min(below)
+            run.queue.remove(chosen)
+            heapq.heapify(run.queue)
+            node = chosen[2]
+    if not run.leaves:
+        raise NoAssignmentError(exhausted=not run.queue and run.cut == 0.0)
+
+
+def _result(run: _Search, adapter: ModelAdapter[Any]) -> JointRead:
+    leaves = sorted(run.leaves, key=lambda leaf: (-leaf.log_probability, leaf.filling))
+    kept = sum(math.exp(leaf.log_probability) for leaf in leaves)
+    pad = adapter.spec.pad_id
+    assignments = tuple(Assignment(_values(leaf.filling, pad), leaf.log_probability) for leaf in leaves)
+    exact = not run.queue and run.cut == 0.0
+    best = close(run.layout, leaves[0], adapter)
+    return JointRead(best, assignments, kept, run.broken, run.unread, exact, run.optimal, run.rows, run.passes)
+
+
+def _values(filling: Filling, pad: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(t for t in tokens if t != pad) for tokens in filling)
+
+
+class Only:
+    """The constraint that nothing but the given assignments is allowed: searching under it scores them."""
+
+    def __init__(self, assignments: Iterable[Sequence[tuple[int, ...]]]) -> None:
+        self._allowed = [tuple(assignment) for assignment in assignments]
+
+    def related(self, slot: int) -> frozenset[int]:
+        return frozenset(range(len(self._allowed[0])))
+
+    def language(self, slot: int, filled: Values) -> TokenAutomaton | None:
+        from clover_engine.constraint.builders import trie
+
+        return trie({a[slot] for a in self._matching(filled)})
+
+    def possible(self, filled: Values) -> bool:
+        return bool(self._matching(filled))
+
+    def _matching(self, filled: Values) -> list[tuple[tuple[int, ...], ...]]:
+        return [a for a in self._allowed if all(a[s] == value for s, value in filled.items())]
