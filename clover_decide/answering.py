@@ -20,12 +20,10 @@ from clover_engine.joint import Budget, JointRead, NoAssignmentError
 from clover_engine.tree import BlockRead
 
 BUDGETS: Mapping[Effort, Budget] = {
-    # One pass of the model; the rows are fillings looked at in what it said.
-    "fast": Budget(rows=300, unread=1.0),
     "auto": Budget(rows=12, unread=1.0, width=4),
     "thorough": Budget(rows=96, unread=0.001, width=16),
 }
-"""How far each effort searches. `standard` follows the surest way and does not search."""
+"""How far each effort searches. `standard` follows the surest way and `fast` reads one pass: neither searches."""
 
 ALTERNATIVES = 5
 UNREAD = 0.05
@@ -80,13 +78,15 @@ def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, th
 def _read_block(
     engine: Engine, plan: Plan, row: RowRequest, oracle: BlockRules | None, effort: Effort, threshold: float
 ) -> BlockRead | JointRead:
+    if effort == "fast":
+        return engine.likeliest(plan.prefix, row, oracle)[0] if oracle else engine.run(plan.prefix, [row], one_pass=True)[0]
     if effort == "standard":
         try:
             return engine.run(plan.prefix, [row], threshold=threshold, oracle=oracle)[0]
         except DeadEndError:
             # The surest way ended where no rule can be kept: look for another one.
             effort = "thorough"
-    return engine.search(plan.prefix, row, BUDGETS[effort], threshold=threshold, oracle=oracle, one_pass=effort == "fast")
+    return engine.search(plan.prefix, row, BUDGETS[effort], threshold=threshold, oracle=oracle)
 
 
 def read_independent(

@@ -112,7 +112,7 @@ class Decision:
     violations: rules that the answers break, by their text. Empty in joint mode; in independent mode unless projected.
     exact: the whole joint distribution was read. optimal: no other assignment can be more probable than this one.
     alternatives: the most probable other assignments that were found, of each block. dependence: pairs of answers that depend on
-        each other, most first. Both only of efforts that search (`thorough`, and `fast` and `auto` as far as they got).
+        each other, most first. Both only of efforts that search: `thorough`, and `auto` as far as it got.
     """
 
     answers: Mapping[str, Answer]
@@ -202,6 +202,12 @@ class Decision:
             }
         return out
 
+    def explain(self) -> str:
+        """How the answers came about, as text: what each pass settled and how sure, the answers alone, rules, what else was likely."""
+        from clover_decide.explain import explain
+
+        return explain(self)
+
     def _repr_html_(self) -> str:
         compared = any(answer.independent for answer in self.answers.values())
         head = "<th>question</th><th>answer</th><th>probability</th>" + ("<th>alone</th>" if compared else "")
@@ -212,7 +218,8 @@ class Decision:
                 cells.append(f"{escape(shown(answer.independent.value, answer.independent.label))} {answer.independent.probability:.2f}")
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         caption = f"{self.mode}, all together {self.probability:.2f}, {escape(self.model)}"
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>"
+        details = f"<details><summary>how the answers came about</summary><pre>{escape(self.explain())}</pre></details>"
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>{details}"
 
 
 def shown(value: Value, label: str | None = None) -> str:

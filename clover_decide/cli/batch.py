@@ -18,7 +18,9 @@ from clover_decide.cli.options import (
     ModeOption,
     PackOption,
     QuestionsOption,
-    chosen_questions,
+    RuleOption,
+    RulesOption,
+    chosen_pack,
     json_line,
 )
 from clover_decide.cli.rows import BatchRow, completed, read_rows
@@ -38,6 +40,8 @@ def batch(
     mode: ModeOption = "joint",
     effort: EffortOption = "standard",
     facts: FactsOption = True,
+    rules: RulesOption = None,
+    rule: RuleOption = None,
     model: ModelOption = "clover-mini",
     as_json: Annotated[bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")] = False,
 ) -> int:
@@ -47,16 +51,18 @@ def batch(
     the row's content, "run" the questions and options. A bad row never stops the others; the exit code is 1 if any
     row failed.
     """
-    question_set = chosen_questions(questions, pack)
+    chosen = chosen_pack(questions, pack, rules, rule)
+    question_set = chosen.questions
     if resume and output is None:
         raise InputError("nothing to resume", path="--resume", accepted="--resume with --output FILE")
     items = list(read_rows(rows))
-    options = {"mode": mode, "effort": effort, "facts": "auto" if facts else "off"}
+    options: dict[str, Any] = {"mode": mode, "effort": effort, "facts": "auto" if facts else "off"}
     from clover_decide.decider import Decider
 
     decider = Decider(model)
     decider.check(question_set)
-    run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint]))
+    run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, *chosen.rules.identity()]))
+    options["rules"] = chosen.rules
     done = completed(output, items, run) if resume and output else set[int]()
     with _sink(output, resume) as sink, _progress(len(items) - len(done)) as advance:
         failed = 0

@@ -15,7 +15,9 @@ from clover_decide.cli.options import (
     ModeOption,
     PackOption,
     QuestionsOption,
-    chosen_questions,
+    RuleOption,
+    RulesOption,
+    chosen_pack,
     json_line,
     read_stdin,
 )
@@ -31,8 +33,12 @@ def decide_command(
     mode: ModeOption = "joint",
     effort: EffortOption = "standard",
     facts: FactsOption = True,
+    rules: RulesOption = None,
+    rule: RuleOption = None,
+    project: Annotated[bool, typer.Option(help="With --mode independent: move the answers to the likeliest that keep the rules.")] = False,
     compare: Annotated[bool, typer.Option(help="Also show what each question alone would get.")] = True,
     min_probability: Annotated[float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Also show how the answers came about.")] = False,
     model: ModelOption = "clover-mini",
     as_json: JsonOption = False,
 ) -> int:
@@ -41,25 +47,29 @@ def decide_command(
     clover-decide decide contract.txt --pack contract
 
     clover-decide decide --text "Invoice 17 was paid." -q questions.yaml --json
+
+    clover-decide decide contract.txt --pack contract --rule "timely == (days >= 30)" --explain
     """
-    question_set = chosen_questions(questions, pack)
+    chosen = chosen_pack(questions, pack, rules, rule)
     content = _material(material, text)
     from clover_decide.decider import Decider
 
     decision = Decider(model).decide(
         content,
-        question_set,
+        chosen.questions,
         mode=mode,
         effort=effort,
         facts="auto" if facts else "off",
         independent=compare and mode == "joint",
+        rules=chosen.rules,
+        project=project,
     )
     if as_json:
         print(json_line(decision.as_dict()))
     else:
         from clover_decide.cli.view import print_decision
 
-        print_decision(decision)
+        print_decision(decision, explain=explain)
     lowest = min(answer.probability for answer in decision.answers.values())
     return 1 if min_probability is not None and lowest < min_probability else 0
 

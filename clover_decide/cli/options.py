@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from clover_decide.errors import FormatError, InputError
-from clover_decide.packs import load_pack, pack_names, read_questions_file
-from clover_decide.question_set import QuestionSet
+from clover_decide.files import load_structured
+from clover_decide.packs import Pack, load_pack, pack_names, read_questions_file
+from clover_decide.rules import read_rules
 
 ModeOption = Annotated[Literal["joint", "independent"], typer.Option(help="Answer together in one block, or each alone.")]
 EffortOption = Annotated[
@@ -25,18 +28,30 @@ QuestionsOption = Annotated[Path | None, typer.Option("--questions", "-q", help=
 PackOption = Annotated[str | None, typer.Option("--pack", "-p", help=f"A question pack: {', '.join(pack_names())}.")]
 
 
-def chosen_questions(questions: Path | None, pack: str | None) -> QuestionSet:
-    """The question set named on the command line.
+RuleOption = Annotated[
+    list[str] | None, typer.Option("--rule", help="A rule between answers as CEL, such as 'end >= start'; may be repeated.")
+]
+RulesOption = Annotated[
+    Path | None, typer.Option("--rules", help="YAML or JSON file of rules: a JSON Schema over the answers, CEL, or a list.")
+]
+
+
+def chosen_pack(questions: Path | None, pack: str | None, rules: Path | None = None, rule: Sequence[str] | None = None) -> Pack:
+    """The questions named on the command line, with the rules of their file and those given besides.
 
     Raises:
-        InputError: none or both were given.
+        InputError: no questions or two sets of them were given, or something cannot be read.
     """
     if (questions is None) == (pack is None):
         raise InputError("give the questions once", path="--questions / --pack", accepted=f"a file, or a pack: {', '.join(pack_names())}")
     if pack is not None:
-        return load_pack(pack).questions
-    assert questions is not None
-    return read_questions_file(questions)
+        chosen = load_pack(pack)
+    else:
+        assert questions is not None
+        chosen = read_questions_file(questions)
+    given: Any = load_structured(rules) if rules else []
+    listed = given if isinstance(given, list) else [given]
+    return replace(chosen, rules=read_rules([*chosen.rules.rules, *listed, *(rule or ())], chosen.questions))
 
 
 def json_line(value: Any) -> str:

@@ -23,12 +23,14 @@ def validate(
 
     With --json the answers' JSON Schema is printed too.
     """
-    question_set = read_questions_file(questions)
+    pack = read_questions_file(questions)
+    question_set = pack.questions
     groups = _compiled(question_set)
     report: dict[str, Any] = {
         "questions": {key: question.type for key, question in question_set.questions.items()},
         "groups": groups,
         "schema": question_set.json_schema(),
+        "rules": [rule.text for rule in pack.rules.rules],
     }
     if as_json:
         print(json_line(report))
@@ -36,7 +38,8 @@ def validate(
     for key, kind in report["questions"].items():
         print(f"{key}: {kind}")
     blocks = f", {len(groups)} block{'s' if len(groups) != 1 else ''}" if groups is not None else ""
-    print(f"ok: {len(question_set.questions)} questions{blocks}")
+    ruled = f", {len(pack.rules.rules)} rules" if pack.rules else ""
+    print(f"ok: {len(question_set.questions)} questions{blocks}{ruled}")
 
 
 def _compiled(question_set: QuestionSet) -> list[list[str]] | None:

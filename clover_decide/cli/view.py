@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 BAR = 10
 
 
-def print_decision(decision: Decision, title: str = "") -> None:
-    """Print the table of answers and a line about how they came about."""
+def print_decision(decision: Decision, title: str = "", *, explain: bool = False) -> None:
+    """Print the table of answers and a line about how they came about; with `explain`, all of it."""
     from rich.console import Console
 
     console = Console()
@@ -23,6 +23,10 @@ def print_decision(decision: Decision, title: str = "") -> None:
     console.print(_summary(decision), style="dim", highlight=False, markup=False)
     for number, fact in enumerate(decision.facts, 1):
         console.print(f"  F{number} {fact.text}", style="dim", highlight=False, markup=False)
+    for text in decision.violations:
+        console.print(f"breaks the rule: {text}", style="red", highlight=False, markup=False)
+    if explain:
+        console.print(f"\n{decision.explain()}", highlight=False, markup=False)
 
 
 def _table(decision: Decision) -> Table:

@@ -150,6 +150,31 @@ class Linear:
 
 
 @dataclass(frozen=True)
+class Multiple:
+    """The answer is a multiple of `of` steps of its span."""
+
+    key: str
+    of: int
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        return frozenset({self.key})
+
+    def evaluate(self, state: State) -> Truth:
+        domain = state[self.key]
+        assert isinstance(domain, Span)
+        if -(-domain.low // self.of) * self.of > domain.high:
+            return False
+        return True if self.of == 1 or (domain.single and domain.low % self.of == 0) else None
+
+    def cuts(self, key: str, state: State) -> Sequence[Any]:
+        domain = state[key]
+        assert isinstance(domain, Span)
+        near = (domain.low + domain.high) // 2 // self.of * self.of
+        return (near - 1, near)
+
+
+@dataclass(frozen=True)
 class Has:
     """A multiple choice includes an option."""
 
@@ -209,7 +234,7 @@ class Opaque:
         return ()
 
 
-Formula = Fixed | AtLeast | Not | In | Linear | Has | Count | Opaque
+Formula = Fixed | AtLeast | Not | In | Linear | Multiple | Has | Count | Opaque
 
 
 def all_of(parts: Sequence[Formula]) -> Formula:

@@ -1,7 +1,7 @@
 """JSON Schema over the answers object, compiled to a formula.
 
 Objects: properties, required, if/then/else, allOf, anyOf, oneOf, not, dependentSchemas, dependentRequired, local $ref. Answers:
-const, enum, minimum, maximum, exclusiveMinimum, exclusiveMaximum, contains, minItems, maxItems, type and the same
+const, enum, minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, contains, minItems, maxItems, type and the same
 combinations. Any other keyword is refused by name: a rule that was only half understood would not be kept.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from clover_decide.errors import RuleError
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
 from clover_decide.rules.domains import unit
-from clover_decide.rules.formula import Count, Fixed, Formula, Has, In, Linear, Not, all_of, any_of, if_else, one_of
+from clover_decide.rules.formula import Count, Fixed, Formula, Has, In, Linear, Multiple, Not, all_of, any_of, if_else, one_of
 
 _NOTES = {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "examples", "default"}
 _COMBINED = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref"}
@@ -73,7 +73,12 @@ def _object(schema: Any, reader: _Reader, path: str, refs: tuple[str, ...]) -> F
 def _answer(schema: Any, key: str, question: AnyQuestion, reader: _Reader, path: str, refs: tuple[str, ...]) -> Formula:
     if isinstance(schema, bool):
         return Fixed(schema)
-    known = _ANSWER | _COMBINED | (_BOUNDS if _numeric(question) else set()) | (_ITEMS if isinstance(question, MultiChoice) else set())
+    known = (
+        _ANSWER
+        | _COMBINED
+        | (_BOUNDS | {"multipleOf"} if _numeric(question) else set())
+        | (_ITEMS if isinstance(question, MultiChoice) else set())
+    )
     _check(schema, known, reader, path, refs)
     wanted = _json_type(question)
     if schema.get("type", wanted) != wanted:
@@ -84,6 +89,8 @@ def _answer(schema: Any, key: str, question: AnyQuestion, reader: _Reader, path:
     if "enum" in schema:
         parts.append(any_of([_equals(value, key, question, reader, f"{path}.enum") for value in _list(schema, "enum", path)]))
     parts += [_bound(name, schema[name], key, question, f"{path}.{name}") for name in sorted(_BOUNDS & set(schema))]
+    if "multipleOf" in schema:
+        parts.append(_multiple(schema["multipleOf"], key, question, f"{path}.multipleOf"))
     return all_of(parts + _items(schema, key, question, reader, path))
 
 
@@ -183,6 +190,13 @@ def _bound(word: str, value: Any, key: str, question: AnyQuestion, path: str) ->
     relation = "<" if word.startswith("exclusive") else "<="
     lower = word.lower().endswith("minimum")
     return Linear.of({key: -step if lower else step}, limit if lower else -limit, relation)
+
+
+def _multiple(value: Any, key: str, question: AnyQuestion, path: str) -> Formula:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+        raise RuleError("not a positive number", path=path, given=value, accepted="a number above 0")
+    # A multiple of p/q steps that is a whole number of steps is a multiple of p.
+    return Multiple(key, (Fraction(str(value)) / unit(question)).numerator)
 
 
 def _items(schema: Mapping[str, Any], key: str, question: AnyQuestion, reader: _Reader, path: str) -> list[Formula]:

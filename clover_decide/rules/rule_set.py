@@ -64,6 +64,10 @@ class RuleSet:
         near = self.connected(key)
         return tuple(formula for formula in self.formulas if formula.keys & near)
 
+    def identity(self) -> list[Any]:
+        """The rules as they were given, JSON-ready."""
+        return [rule.source for rule in self.rules]
+
     def state(self, values: Mapping[str, Any]) -> State:
         """The domains that are left when some questions have answers."""
         known = {key: singleton(self.questions[key], values[key], domain) for key, domain in self.whole.items() if key in values}

@@ -16,6 +16,7 @@ from clover_engine.folder import fingerprint, read_config
 from clover_engine.joint import Budget, JointRead, search
 from clover_engine.models.base import ModelAdapter, ModelSpec, PrefixState
 from clover_engine.prefix_cache import PrefixCache
+from clover_engine.product import likeliest
 from clover_engine.tokenizer import Tokenizer
 from clover_engine.tree import BlockRead
 
@@ -94,7 +95,6 @@ class Engine:
         budget: Budget,
         *,
         threshold: float = DEFAULT_THRESHOLD,
-        one_pass: bool = False,
         oracle: Feasibility | None = None,
         order: Sequence[int] | None = None,
         seed: int = 0,
@@ -107,9 +107,18 @@ class Engine:
         """
         self._fit(prefix, [row])
         state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
-        return search(
-            self.adapter, state, row.canvas, budget, threshold=threshold, one_pass=one_pass, oracle=oracle, order=order, seed=seed
-        )
+        return search(self.adapter, state, row.canvas, budget, threshold=threshold, oracle=oracle, order=order, seed=seed)
+
+    def likeliest(self, prefix: Sequence[int], row: RowRequest, oracle: Feasibility, *, count: int = 1, seed: int = 0) -> list[BlockRead]:
+        """The likeliest allowed assignments under one pass (see `product.likeliest`).
+
+        Raises:
+            ContextError: the row does not fit the context.
+            NoAssignmentError: nothing was found that the oracle allows.
+        """
+        self._fit(prefix, [row])
+        state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
+        return likeliest(self.adapter, state, row.canvas, oracle, count=count, seed=seed)
 
     def _fit(self, prefix: Sequence[int], rows: Sequence[RowRequest]) -> None:
         longest = max(len(r.continuation) + len(r.canvas.ids) for r in rows)

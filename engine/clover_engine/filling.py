@@ -133,19 +133,24 @@ def moves(layout: Layout, filling: Filling, scores: Scores, threshold: float, or
     return sure or runs[chosen][:1]
 
 
+def move_at(lattice: Lattice, slot: int, prefix: Sequence[int], scores: SlotScores) -> Move:
+    """The move at the position after `prefix`: every token that may follow, with its probability."""
+    i, state = len(prefix), lattice.state_after(prefix)
+    assert state is not None, "a filling left its language"
+    edges, layer = lattice.leaving(i, state), lattice.layers[i]
+    targets, step = layer.targets[edges], scores.logs[i, lattice.columns[i][edges]]
+    logs = step + scores.ahead.mass[i + 1][targets] - scores.ahead.mass[i, state]
+    best = int(np.argmax(step + scores.ahead.best[i + 1][targets]))
+    return Move(slot, i, layer.tokens[edges], np.minimum(logs, 0.0), best)
+
+
 def _sure_run(layout: Layout, filling: Filling, slot: int, scores: SlotScores, threshold: float) -> Iterator[Move]:
     """Moves of one slot from its first open position on, up to and including the first that is not sure."""
-    lattice = layout.lattices[slot]
-    ahead = scores.ahead
-    state = lattice.state_after(filling[slot])
-    assert state is not None, "a filling left its language"
-    for i in range(len(filling[slot]), len(lattice.layers)):
-        edges, layer = lattice.leaving(i, state), lattice.layers[i]
-        targets, step = layer.targets[edges], scores.logs[i, lattice.columns[i][edges]]
-        best = int(np.argmax(step + ahead.best[i + 1][targets]))
-        if i not in lattice.forced:
-            move = Move(slot, i, layer.tokens[edges], np.minimum(step + ahead.mass[i + 1][targets] - ahead.mass[i, state], 0.0), best)
+    lattice, tokens = layout.lattices[slot], filling[slot]
+    while len(tokens) < len(lattice.layers):
+        move = move_at(lattice, slot, tokens, scores)
+        if move.position not in lattice.forced:
             yield move
             if not move.confidence > threshold:
                 return
-        state = int(targets[best])
+        tokens = (*tokens, int(move.tokens[move.best]))

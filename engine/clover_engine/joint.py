@@ -86,8 +86,6 @@ class _Search:
     guard: Guard
     threshold: float
     order: Sequence[int] | None
-    one_pass: bool
-    first: tuple[Scores, torch.Tensor] | None = None
     queue: list[tuple[float, int, Node]] = field(default_factory=list)
     serial: Iterator[int] = field(default_factory=itertools.count)
     leaves: list[Node] = field(default_factory=list)
@@ -133,7 +131,6 @@ def search(
     threshold: float,
     oracle: Feasibility | None = None,
     order: Sequence[int] | None = None,
-    one_pass: bool = False,
     seed: int = 0,
 ) -> JointRead:
     """Read the joint distribution of one canvas over the one row of `state`.
@@ -141,14 +138,12 @@ def search(
     Args:
         threshold: as in `denoise`; slots that are surer are read in one pass. 1 reads one piece at a time.
         order: slots in the order in which they are to be read; by default the surest next, as in `denoise`.
-        one_pass: the distribution is the product of what the first pass says of each slot; the model is asked once, and `rows` bounds
-            the fillings looked at.
 
     Raises:
         EmptyLanguageError: a slot has no legal value. NoAssignmentError: nothing was found that the oracle allows.
     """
     layout = Layout.of(canvas, adapter)
-    run = _Search(layout, Guard(layout, oracle, adapter.spec.pad_id), 0.0 if one_pass else threshold, order, one_pass)
+    run = _Search(layout, Guard(layout, oracle, adapter.spec.pad_id), threshold, order)
     run.push([Node(layout.start())])
     while not run.done(budget) and run.rows < budget.rows:
         _read(run, adapter, state, run.pop(min(budget.width, budget.rows - run.rows)), seed)
@@ -158,19 +153,12 @@ def search(
 
 def _read(run: _Search, adapter: ModelAdapter[Any], state: PrefixState, nodes: Sequence[Node], seed: int) -> None:
     """One pass over some nodes; their children join the search."""
-    run.rows += len(nodes)
-    if run.first is not None:
-        for node in nodes:
-            _expand(run, node, *run.first)
-        return
     blocks = [run.layout.ids(node.filling) for node in nodes]
     noisy = adapter.noise([ids for ids, _ in blocks], [masked for _, masked in blocks], seed)
     hidden = adapter.encode_block(state.select([0] * len(nodes)), noisy)
-    run.passes += 1
+    run.rows, run.passes = run.rows + len(nodes), run.passes + 1
     for node, states in zip(nodes, hidden, strict=True):
-        scores = read_scores(adapter, run.layout, node.filling, states)
-        run.first = (scores, states) if run.one_pass else None
-        _expand(run, node, scores, states)
+        _expand(run, node, read_scores(adapter, run.layout, node.filling, states), states)
 
 
 def _expand(run: _Search, node: Node, scores: Scores, hidden: torch.Tensor) -> None:

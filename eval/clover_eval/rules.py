@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from clover_decide.question_set import QuestionSet
+from clover_decide.questions import Choice
+from clover_decide.rules import RuleSet, read_rules
+
 
 @dataclass(frozen=True)
 class AnswerRule:
@@ -42,6 +46,30 @@ def about(rule: AnswerRule) -> frozenset[str]:
 
     walk(rule.schema)
     return frozenset(found)
+
+
+def asked(rules: Sequence[AnswerRule], questions: QuestionSet) -> RuleSet:
+    """The rules in the form in which a decision takes them.
+
+    A set may state its rules over all names that exist, some of which a question does not offer; no answer can be one of those, so such a
+    value becomes the schema that nothing satisfies.
+    """
+    offered = {key: {o.value for o in q.options} for key, q in questions.questions.items() if isinstance(q, Choice)}
+
+    def possible(schema: Any, key: str | None = None) -> Any:
+        if isinstance(schema, list):
+            return [possible(item) for item in schema]
+        if not isinstance(schema, Mapping):
+            return schema
+        if key in offered and "const" in schema and schema["const"] not in offered[key]:
+            return False
+        if key in offered and "enum" in schema:
+            schema = {**schema, "enum": [value for value in schema["enum"] if value in offered[key]]}
+        properties = {name: possible(value, name) for name, value in schema.get("properties", {}).items()}
+        rest = {name: value if name in ("const", "enum", "required") else possible(value) for name, value in schema.items()}
+        return {**rest, **({"properties": properties} if properties else {})}
+
+    return read_rules([{"text": rule.text, "schema": possible(rule.schema)} for rule in rules], questions)
 
 
 @lru_cache(maxsize=10_000)

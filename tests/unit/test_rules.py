@@ -72,7 +72,14 @@ def random_answer(rng: random.Random, key: str) -> dict[str, Any]:
     some = {"const": rng.choice(values)}, {"enum": rng.sample(values, min(2, len(values)))}, {"not": {"const": rng.choice(values)}}
     if key in ("days", "level", "fee"):
         word = rng.choice(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"])
-        return rng.choice([*some, {word: rng.choice(values)}, {word: rng.choice(values), "type": "number" if key == "fee" else "integer"}])
+        return rng.choice(
+            [
+                *some,
+                {"multipleOf": rng.choice([1, 2, 3] if key != "fee" else [0.5])},
+                {word: rng.choice(values)},
+                {word: rng.choice(values), "type": "number" if key == "fee" else "integer"},
+            ]
+        )
     return rng.choice(some)
 
 

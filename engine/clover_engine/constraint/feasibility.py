@@ -75,11 +75,18 @@ class Guard:
             self._possible[key] = self._oracle.possible(values)
         return self._possible[key]
 
-    def _begins(self, slot: int, tokens: tuple[int, ...], filled: Values) -> bool:
+    def lattice(self, filling: Filling, slot: int) -> Lattice | bool | None:
+        """What the complete slots leave of an open one: None if all of it, False if nothing."""
+        return None if self.free(slot) else self._narrowed(slot, self._values(filling, slot))
+
+    def _narrowed(self, slot: int, filled: Values) -> Lattice | bool | None:
         key = slot, frozenset(filled.items())
         if key not in self._lattices:
             self._lattices[key] = self._restricted(slot, filled)
-        lattice = self._lattices[key]
+        return self._lattices[key]
+
+    def _begins(self, slot: int, tokens: tuple[int, ...], filled: Values) -> bool:
+        lattice = self._narrowed(slot, filled)
         if isinstance(lattice, Lattice):
             return lattice.state_after(tokens) is not None
         return lattice is not False

@@ -14,11 +14,12 @@ import clover_decide
 from clover_decide import Decider, Decision
 from clover_decide.decider import DEFAULT_MODEL
 from clover_decide.question_base import MAX_GROUP
+from clover_decide.question_set import QuestionSet
 from clover_decide.questions import AnyQuestion
 from clover_eval.datasets import LabelledGroup
 from clover_eval.results import Given
+from clover_eval.rules import asked
 from clover_eval.runners.base import Reply, RunnerError
-from clover_eval.runners.projection import project
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class LocalRunner:
     def answer(self, group: LabelledGroup) -> Reply:
         return ARMS[self._arm].ask(self, group)
 
-    def decide(self, material: str, questions: Mapping[str, AnyQuestion], **options: Any) -> Decision:
+    def decide(self, material: str, questions: QuestionSet | Mapping[str, AnyQuestion], **options: Any) -> Decision:
         return self._decider.decide(material, questions, facts=self._facts, **options)
 
     def partner(self, group: LabelledGroup) -> LabelledGroup:
@@ -71,7 +72,7 @@ class LocalRunner:
         return next((g for g in others if len(g.questions.questions) + 1 >= len(group.questions.questions)), others[0])
 
 
-WORDING = ("facts", "material", "prompt", "planning", "slots", "grouping", "reading")
+WORDING = ("facts", "material", "prompt", "planning", "slots", "grouping", "reading", "answering", "ruling", "projection")
 
 
 def prompt_sha() -> str:
@@ -94,13 +95,16 @@ def _plain(**options: Any) -> Callable[[LocalRunner, LabelledGroup], Reply]:
     return ask
 
 
-def _projected(runner: LocalRunner, group: LabelledGroup) -> Reply:
-    decision = runner.decide(group.material, group.questions.questions, mode="independent")
-    answers, found = project(group, given(decision))
-    if not found:
-        raise RunnerError("no assignment that keeps the rules was found", path=group.id, accepted="rules that can hold together")
-    # The product of the marginals is not the probability given that the rules hold, so none is stated.
-    return Reply(answers, None)
+def _ruled(**options: Any) -> Callable[[LocalRunner, LabelledGroup], Reply]:
+    """With the group's rules given; without rules the same as without."""
+
+    def ask(runner: LocalRunner, group: LabelledGroup) -> Reply:
+        rules = asked(group.rules, group.questions)
+        decision = runner.decide(group.material, group.questions, rules=rules, **options)
+        # The product of marginals is not the probability given that the rules hold, so a projection states none.
+        return Reply(given(decision), None if options.get("project") else decision.probability)
+
+    return ask
 
 
 def _sequential(backwards: bool) -> Callable[[LocalRunner, LabelledGroup], Reply]:
@@ -153,7 +157,13 @@ ARMS: Mapping[str, Arm] = {
     "independent": Arm("each question alone", _plain(mode="independent")),
     "joint": Arm("all questions in one block, denoised", _plain(mode="joint", effort="standard")),
     "joint-fast": Arm("all questions in one block, read in one pass", _plain(mode="joint", effort="fast")),
-    "projection": Arm("each question alone, then projected onto the rules", _projected),
+    "joint-auto": Arm("all questions in one block, searched until no better answers can exist", _plain(mode="joint", effort="auto")),
+    "joint-thorough": Arm("all questions in one block, the joint distribution read", _plain(mode="joint", effort="thorough")),
+    "projection": Arm("each question alone, then projected onto the rules", _ruled(mode="independent", project=True)),
+    "joint-rules": Arm("joint with the rules given", _ruled(mode="joint", effort="standard")),
+    "joint-fast-rules": Arm("joint-fast with the rules given", _ruled(mode="joint", effort="fast")),
+    "joint-auto-rules": Arm("joint-auto with the rules given", _ruled(mode="joint", effort="auto")),
+    "joint-thorough-rules": Arm("joint-thorough with the rules given", _ruled(mode="joint", effort="thorough")),
     "sequential": Arm("each question a block of its own that sees the earlier answers", _sequential(False)),
     "sequential-reversed": Arm("the same in reversed order", _sequential(True)),
     "independent-shown": Arm("control: each question alone, the text of the others told", _shown),
