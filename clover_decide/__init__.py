@@ -1,7 +1,9 @@
 """clover-decide: typed questions about one material, answered jointly by a block-diffusion language model."""
 
+from clover_decide.abstain import Abstain
+from clover_decide.calibration import Calibration
 from clover_decide.decider import Decider, adecide, decide, decide_many
-from clover_decide.decision import Alternative, Answer, Decision, Dependence
+from clover_decide.decision import Abstained, Alternative, Answer, Decision, Dependence
 from clover_decide.errors import (
     CloverError,
     FormatError,
@@ -30,12 +32,15 @@ from clover_decide.questions import (
     Text,
 )
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 __all__ = [
+    "Abstain",
+    "Abstained",
     "Alternative",
     "Answer",
     "Boolean",
+    "Calibration",
     "Choice",
     "CloverError",
     "Date",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clover_decide.decision import Alternative, Answer, Dependence, Effort, TraceStep, Usage, Value
+from clover_decide.decision import Answer, Dependence, Effort, TraceStep, Usage, Value
 from clover_decide.errors import RuleError
 from clover_decide.planning import Block, Plan
 from clover_decide.reading import joint_answers, read_answer
@@ -25,7 +25,8 @@ BUDGETS: Mapping[Effort, Budget] = {
 }
 """How far each effort searches. `standard` follows the surest way and `fast` reads one pass: neither searches."""
 
-ALTERNATIVES = 5
+RANKED = 32
+"""Assignments kept of a search."""
 UNREAD = 0.05
 """Share of the distribution that may be unread where answers get their marginals from it."""
 CANDIDATES = 8
@@ -33,8 +34,16 @@ CANDIDATES = 8
 
 
 @dataclass(frozen=True)
+class Ranked:
+    """A value for every question of a block, and the probability of all of them, given the rules."""
+
+    values: Mapping[str, Value | None]
+    probability: float
+
+
+@dataclass(frozen=True)
 class Reading:
-    """Answers of one mode with what they cost and how they came about; the last fields as in `Decision`."""
+    """Answers of one mode with what they cost and how they came about. `ranked`: of a single block, its likeliest assignments."""
 
     answers: Mapping[str, Answer]
     probability: float
@@ -43,7 +52,7 @@ class Reading:
     rules_probability: float = 1.0
     exact: bool = False
     optimal: bool = False
-    alternatives: tuple[Alternative, ...] = ()
+    ranked: tuple[Ranked, ...] = ()
     dependence: tuple[Dependence, ...] = ()
 
 
@@ -54,7 +63,7 @@ def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, th
         RuleError: the search found nothing that keeps the rules.
     """
     parts: list[Reading] = []
-    known: dict[str, Value] = {}
+    known: dict[str, Value | None] = {}
     continuation: tuple[int, ...] = ()
     inputs = 0
     for index, block in enumerate(plan.blocks):
@@ -122,41 +131,33 @@ def _of_block(engine: Engine, plan: Plan, index: int, block: Block, found: Block
     }
     trace = _trace(engine, index, block, read)
     if isinstance(found, BlockRead):
-        usage = Usage(0, len(read.ids), read.steps)
-        return Reading(answers, math.exp(read.log_probability), usage, trace, read.kept)
+        usage, probability = Usage(0, len(read.ids), read.steps), math.exp(read.log_probability)
+        ranked = (Ranked({key: answer.value for key, answer in answers.items()}, probability),)
+        return Reading(answers, probability, usage, trace, read.kept, ranked=ranked)
     usage = Usage(0, len(read.ids), found.passes)
     allowed = found.kept + found.unread
     kept = min(1.0, found.kept / (found.kept + found.broken)) if found.broken else 1.0
-    others, dependence = _distribution(engine, plan, block, found)
-    best = found.assignments[0]
-    if found.unread <= UNREAD * allowed and others:
+    ranked = _ranked(engine, plan, block, found)
+    probability = next(iter(ranked)).probability
+    if found.unread <= UNREAD * allowed and len(ranked) > 1:
         answers = joint_answers(plan, block, found, answers, engine.tokenizer)
-    probability = min(1.0, math.exp(best.log_probability) / allowed)
-    return Reading(answers, probability, usage, trace, kept, found.exact, found.optimal, others, dependence)
+    return Reading(answers, probability, usage, trace, kept, found.exact, found.optimal, ranked)
 
 
-def _distribution(engine: Engine, plan: Plan, block: Block, found: JointRead) -> tuple[tuple[Alternative, ...], tuple[Dependence, ...]]:
-    """The runners-up, and which answers depend on each other, as far as the distribution was read."""
+def _ranked(engine: Engine, plan: Plan, block: Block, found: JointRead) -> tuple[Ranked, ...]:
+    """The block's likeliest assignments, as far as the distribution was read."""
     allowed = found.kept + found.unread
-    others = tuple(
-        Alternative(plan.plain(block.keys, assignment.tokens, engine.tokenizer), math.exp(assignment.log_probability) / allowed)
-        for assignment in found.assignments[1 : ALTERNATIVES + 1]
+    return tuple(
+        Ranked(plan.values(block.keys, assignment.tokens, engine.tokenizer), min(1.0, math.exp(assignment.log_probability) / allowed))
+        for assignment in found.assignments[:RANKED]
     )
-    weights = [(assignment.tokens, math.exp(assignment.log_probability) / found.kept) for assignment in found.assignments]
-    pairs = [(i, j) for i in range(len(block.keys)) for j in range(i)]
-    known = [Dependence(block.keys[j], block.keys[i], _information(weights, i, j)) for i, j in pairs]
-    return others, tuple(sorted((pair for pair in known if pair.information > 1e-3), key=lambda pair: -pair.information))
 
 
-def _information(weights: Sequence[tuple[tuple[tuple[int, ...], ...], float]], i: int, j: int) -> float:
-    """I(X_i; X_j) = Σ p(x, y) log(p(x, y) / (p(x) p(y))) over the assignments found, in nats."""
-    both: dict[Any, float] = {}
-    left: dict[Any, float] = {}
-    right: dict[Any, float] = {}
-    for tokens, p in weights:
-        for table, key in ((both, (tokens[i], tokens[j])), (left, tokens[i]), (right, tokens[j])):
-            table[key] = table.get(key, 0.0) + p
-    return max(0.0, sum(p * math.log(p / (left[x] * right[y])) for (x, y), p in both.items() if p > 0))
+def read_dependence(engine: Engine, plan: Plan) -> tuple[Dependence, ...]:
+    """The pairwise dependence of the answers of a plan with one block; of several, that of the first is no longer what was asked."""
+    block = plan.blocks[0]
+    found = engine.pairs(plan.prefix, RowRequest(block.asking, block.canvas))
+    return tuple(Dependence(block.keys[pair.first], block.keys[pair.second], pair.information, pair.gap) for pair in found)
 
 
 def _together(plan: Plan, parts: Sequence[Reading], inputs: int) -> Reading:
@@ -172,8 +173,7 @@ def _together(plan: Plan, parts: Sequence[Reading], inputs: int) -> Reading:
         # Each block was read given the best answers of the blocks before it: of several, the whole is not known to be the best.
         exact=len(parts) == 1 and parts[0].exact,
         optimal=len(parts) == 1 and parts[0].optimal,
-        alternatives=tuple(other for part in parts for other in part.alternatives),
-        dependence=tuple(pair for part in parts for pair in part.dependence),
+        ranked=parts[0].ranked if len(parts) == 1 else (),
     )
 
 

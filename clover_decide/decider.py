@@ -6,17 +6,21 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
-from clover_decide.decision import Answer, Decision, Effort, Mode, Timing
-from clover_decide.errors import CloverError, InputError, MissingExtraError, ModelError, QuestionError
-from clover_decide.facts import Fact, caller_facts, derive_facts
+from clover_decide.abstain import Abstain, withheld
+from clover_decide.calibration import Calibration, read_calibration
+from clover_decide.decision import Alternative, Decision, Effort, Mode, Timing
+from clover_decide.errors import CloverError, InputError, MissingExtraError, ModelError
+from clover_decide.facts import Fact
 from clover_decide.frozen import FrozenMap
 from clover_decide.material import Material, read_material
+from clover_decide.options import Facts, Options, read_facts, read_options
+from clover_decide.ordering import as_asked
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.rules import RuleSet, read_rules
 from clover_engine.folder import SHIPPED, ModelFilesError
@@ -27,7 +31,8 @@ if TYPE_CHECKING:
     from clover_engine.engine import Engine
 
 DEFAULT_MODEL = "clover-mini"
-Facts = Literal["auto", "off"] | Sequence[str]
+ALTERNATIVES = 5
+"""Runners-up told of a search."""
 
 
 class Decider:
@@ -41,17 +46,28 @@ class Decider:
         device: torch device, such as "cpu" or "cuda".
         dtype: "float32" (the default, reproducible to the last bit on one machine) or "bfloat16".
         cached_materials: how many material prefixes to remember; 0 switches the cache off.
+        calibration: a fitted calibration, its dict or its file (see `clover-decide calibrate`); none by default.
 
     Raises:
         MissingExtraError: torch is not installed.
-        ModelError: no such model, or broken files.
+        ModelError: no such model, broken files, or a calibration of another model.
+        FormatError: not a calibration.
     """
 
     def __init__(
-        self, model: str | Path = DEFAULT_MODEL, *, device: str = "cpu", dtype: str = "float32", cached_materials: int = 8
+        self,
+        model: str | Path = DEFAULT_MODEL,
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        cached_materials: int = 8,
+        calibration: Calibration | Mapping[str, Any] | str | Path | None = None,
     ) -> None:
         self.model = str(model)
+        self.calibration = read_calibration(calibration) if calibration is not None else None
         self._engine = _load(model, device, dtype, cached_materials)
+        if self.calibration is not None:
+            self.calibration.check_model(self._engine.fingerprint)
         self._lock = threading.Lock()
 
     @property
@@ -73,7 +89,7 @@ class Decider:
     def from_engine(cls, engine: Engine, name: str = "custom") -> Decider:
         """A Decider over an engine built elsewhere (tests, own checkpoints)."""
         self = cls.__new__(cls)
-        self.model, self._engine, self._lock = name, engine, threading.Lock()
+        self.model, self._engine, self._lock, self.calibration = name, engine, threading.Lock(), None
         return self
 
     def decide(
@@ -89,6 +105,9 @@ class Decider:
         threshold: float = 0.95,
         rules: Any = None,
         project: bool = False,
+        permutations: int = 1,
+        dependence: bool = False,
+        abstain: float | Mapping[str, Any] | Abstain | None = None,
     ) -> Decision:
         """Answer the questions about the material.
 
@@ -99,7 +118,7 @@ class Decider:
                 alone, so adding, removing or reordering others changes nothing.
             effort: "standard" denoises (sure answers are committed first, the rest is read again with them in view);
                 "fast" reads every answer in one pass; "auto" searches until no better assignment can exist, within few
-                passes; "thorough" reads the joint distribution, which also gives alternatives and dependence.
+                passes; "thorough" reads the joint distribution, which also gives alternatives.
             facts: "auto" derives dates, day counts, comparisons and differences from the material; "off" does not; a
                 list of strings is shown to the model in their place.
             groups: ids that share a block; by default blocks of at most 8 in the given order.
@@ -108,6 +127,11 @@ class Decider:
             rules: a JSON Schema over the answers object, a CEL expression, or a list of either (see `clover_decide.rules`).
                 Joint answers keep them, at every effort; independent answers are told which they break.
             project: in independent mode move the answers to the likeliest ones that keep the rules.
+            permutations: how often to ask, each time with questions and options in another order; the probabilities are
+                averaged (at most 16).
+            dependence: also read how much each pair of answers depends on each other.
+            abstain: a probability below which an answer is withheld, or a mapping with `probability`, `coverage`, `gap` and
+                `questions` (a probability for some questions); `gap` reads the dependence.
 
         Raises:
             InputError: material, questions, rules or options are not acceptable; the message has the field path.
@@ -115,23 +139,26 @@ class Decider:
                 them were found.
             LimitError: more than 64 questions, 8 a group, or the model's context; nothing is truncated.
         """
+        given = {name: value for name, value in locals().items() if name not in ("self", "material", "questions")}
         began = time.perf_counter()
         question_set = read_questions(questions)
-        _check_options(mode, effort, threshold)
-        rule_set = read_rules(rules, question_set)
+        options = read_options(given, question_set)
+        if self.calibration is not None:
+            self.calibration.check(question_set, options.mode, options.effort)
         read = read_material(material)
-        found = _facts(read, facts)
+        found = read_facts(read, options.facts)
         with self._lock:
             # Everything is compiled before anything is answered, so that an error costs no model pass.
-            plan = self._plan(read, found, question_set, mode, groups)
-            solo_plan = self._plan(read, found, question_set, "independent", None) if independent and mode == "joint" else None
+            plans = [self._plan(read, found, question_set, options, i) for i in range(options.permutations)]
+            alone = replace(options, mode="independent", rules=RuleSet()) if options.independent and options.mode == "joint" else None
+            solo_plan = self._plan(read, found, question_set, alone) if alone else None
             start = time.perf_counter()
-            reading = self._read(plan, rule_set, mode, effort, threshold, project)
+            reading = self._read(plans, question_set, options)
             middle = time.perf_counter()
-            solo = self._read(solo_plan, RuleSet(), "independent", effort, threshold, False) if solo_plan else None
+            solo = self._read([solo_plan], question_set, alone) if alone and solo_plan else None
         end = time.perf_counter()
         timing = Timing(end - began, middle - start, end - middle if solo else 0.0)
-        return self._decision(plan, rule_set, reading, solo, mode, effort, timing)
+        return self._decision(plans[0], question_set, reading, solo, options, timing)
 
     def decide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> Iterator[Decision | CloverError]:
         """The same questions about many materials, in order. A bad material yields its error and stops nothing.
@@ -141,27 +168,25 @@ class Decider:
         Raises:
             InputError: the questions or options themselves are not acceptable (on the first item).
         """
-        question_set = read_questions(questions)
-        probe = {key: value for key, value in options.items() if key in ("mode", "effort", "threshold")}
-        _check_options(**{"mode": "joint", "effort": "standard", "threshold": 0.95, **probe})
-        self.check(question_set, facts=options.get("facts", "auto"), groups=options.get("groups"))
-        options = {**options, "rules": read_rules(options.get("rules"), question_set)}
+        question_set = self.check(questions, **options)
+        ready = {**options, "rules": read_rules(options.get("rules"), question_set)}
         for material in materials:
             try:
-                yield self.decide(material, question_set, **options)
+                yield self.decide(material, question_set, **ready)
             except InputError as error:
                 yield error
 
-    def check(self, questions: Any, *, facts: Facts = "auto", groups: Sequence[Sequence[str]] | None = None) -> QuestionSet:
-        """Read questions and compile every slot and block without running the model.
+    def check(self, questions: Any, **options: Any) -> QuestionSet:
+        """Read questions and options of `decide`, and compile every slot and block, without running the model.
 
         Raises:
             InputError: as `decide` would, whatever the material.
         """
         question_set = read_questions(questions)
+        read = read_options(options, question_set)
         # Quote slots are compiled over a material; any word will do.
         material = read_material("Material.")
-        self._plan(material, _facts(material, facts), question_set, "joint", groups)
+        self._plan(material, read_facts(material, read.facts), question_set, replace(read, mode="joint"))
         return question_set
 
     async def adecide(self, material: Any, questions: Any, **options: Any) -> Decision:
@@ -174,61 +199,71 @@ class Decider:
         while (item := await asyncio.to_thread(next, results, None)) is not None:
             yield item
 
-    def _plan(
-        self,
-        material: Material,
-        facts: tuple[Fact, ...],
-        questions: QuestionSet,
-        mode: Mode,
-        groups: Sequence[Sequence[str]] | None,
-    ) -> Plan:
+    def _plan(self, material: Material, facts: tuple[Fact, ...], questions: QuestionSet, options: Options, permutation: int = 0) -> Plan:
         from clover_decide.planning import make_plan
 
-        engine = self._engine
-        alone = mode == "independent"
-        return make_plan(engine.tokenizer, engine.spec, material, facts, questions, alone=alone, groups=groups)
+        engine, alone = self._engine, options.mode == "independent"
+        groups = None if alone else options.groups
+        return make_plan(engine.tokenizer, engine.spec, material, facts, questions, alone=alone, groups=groups, permutation=permutation)
 
-    def _read(self, plan: Plan, rules: RuleSet, mode: Mode, effort: Effort, threshold: float, project: bool) -> Reading:
-        from clover_decide.answering import read_independent, read_joint
+    def _read(self, plans: Sequence[Plan], questions: QuestionSet, options: Options) -> Reading:
+        from clover_decide.answering import read_dependence
+        from clover_decide.averaging import averaged
         from clover_decide.projection import projected
 
-        if mode == "joint":
-            return read_joint(self._engine, plan, rules, effort=effort, threshold=threshold)
-        wanted = project and bool(rules)
-        reading, likely = read_independent(self._engine, plan, effort=effort, threshold=threshold, candidates=wanted)
-        if not wanted:
-            return reading
-        answers = projected(rules, reading.answers, likely)
-        return replace(reading, answers=answers, probability=math.prod(answer.probability for answer in answers.values()))
+        results = [self._read_once(plan, options) for plan in plans]
+        reading = averaged([reading for reading, _ in results], questions.questions, options.mode)
+        if options.project and options.mode == "independent":
+            answers = projected(options.rules, reading.answers, results[0][1])
+            reading = replace(reading, answers=answers, probability=math.prod(answer.probability for answer in answers.values()))
+        wanted = options.dependence or options.abstain.gap is not None
+        if wanted and options.mode == "joint":
+            reading = replace(reading, dependence=read_dependence(self._engine, plans[0]))
+        return reading
+
+    def _read_once(self, plan: Plan, options: Options) -> tuple[Reading, Mapping[str, Mapping[Any, float]]]:
+        from clover_decide.answering import read_independent, read_joint
+
+        effort, threshold = options.effort, options.threshold
+        if options.mode == "joint":
+            return read_joint(self._engine, plan, options.rules, effort=effort, threshold=threshold), {}
+        return read_independent(self._engine, plan, effort=effort, threshold=threshold, candidates=options.project and bool(options.rules))
 
     def _decision(
-        self, plan: Plan, rules: RuleSet, reading: Reading, solo: Reading | None, mode: Mode, effort: Effort, timing: Timing
+        self, plan: Plan, questions: QuestionSet, reading: Reading, solo: Reading | None, options: Options, timing: Timing
     ) -> Decision:
         from clover_decide.reading import alone
 
-        answers: dict[str, Answer] = dict(reading.answers)
+        answers = {key: as_asked(question, reading.answers[key]) for key, question in questions.questions.items()}
         if solo is not None:
-            answers = {key: replace(answer, independent=alone(solo.answers[key])) for key, answer in answers.items()}
+            others = {key: as_asked(question, solo.answers[key]) for key, question in questions.questions.items()}
+            answers = {key: replace(answer, independent=alone(others[key])) for key, answer in answers.items()}
+        probability = reading.probability
+        if self.calibration is not None:
+            answers = {key: self.calibration.answer(question, answers[key]) for key, question in questions.questions.items()}
+            probability = self.calibration.together(probability)
+        rules, joint = options.rules, options.mode == "joint"
+        ranked = reading.ranked[1 : ALTERNATIVES + 1]
         return Decision(
-            answers=FrozenMap(answers),
-            probability=reading.probability,
-            mode=mode,
-            effort=effort,
+            answers=FrozenMap(withheld(answers, options.abstain, reading.dependence)),
+            probability=probability,
+            mode=options.mode,
+            effort=options.effort,
             model=self.model,
             fingerprint=self._engine.fingerprint,
             facts=plan.facts,
-            groups=tuple(block.keys for block in plan.blocks),
+            groups=tuple(tuple(key for key in questions.questions if key in block.keys) for block in plan.blocks),
             usage=reading.usage,
             timing=timing,
             trace=reading.trace,
-            rules_probability=reading.rules_probability if rules and mode == "joint" else None,
+            rules_probability=reading.rules_probability if rules and joint else None,
             violations=rules.violations({key: answers[key].value for key in rules.whole}),
             exact=reading.exact,
             optimal=reading.optimal,
-            alternatives=reading.alternatives,
+            alternatives=tuple(Alternative(FrozenMap(questions.plain_all(r.values)), r.probability) for r in ranked),
             dependence=reading.dependence,
             material_text=plan.material.text,
-            questions=plan.questions,
+            questions=questions,
         )
 
 
@@ -276,23 +311,3 @@ def _load(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
         # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error
-
-
-def _check_options(mode: Any, effort: Any, threshold: Any) -> None:
-    if mode not in ("joint", "independent"):
-        raise InputError("unknown mode", path="mode", given=mode, accepted="joint or independent")
-    if effort not in get_args(Effort):
-        raise InputError("unknown effort", path="effort", given=effort, accepted=", ".join(get_args(Effort)))
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0.0 < threshold <= 1.0:
-        raise InputError("out of range", path="threshold", given=threshold, accepted="a probability in (0, 1]")
-
-
-def _facts(material: Material, facts: Any) -> tuple[Fact, ...]:
-    if facts == "auto":
-        return derive_facts(material.text)
-    if facts == "off":
-        return ()
-    good = isinstance(facts, (list, tuple)) and all(isinstance(line, str) and line.strip() for line in facts)
-    if not good or any(0xD800 <= ord(c) <= 0xDFFF for line in facts for c in line):
-        raise QuestionError("not a list of facts", path="facts", given=facts, accepted="'auto', 'off' or a list of non-empty strings")
-    return caller_facts(facts)

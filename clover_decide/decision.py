@@ -19,6 +19,10 @@ Effort = Literal["fast", "standard", "thorough", "auto"]
 Value = bool | int | float | str | dt.date | tuple[str, ...]
 
 
+DOUBTFUL = 0.5
+"""Probability of the rules below which a decision needs review: the model would rather have broken them."""
+
+
 @dataclass(frozen=True)
 class Distribution:
     """A value with its probability, and the probabilities of the alternatives that were weighed."""
@@ -30,9 +34,21 @@ class Distribution:
 
 
 @dataclass(frozen=True)
+class Abstained:
+    """Why an answer was not given: `reason` is "probability", "coverage" or "gap", which was `measured` beyond the `limit`. `value` is
+    what it would have been."""
+
+    reason: Literal["probability", "coverage", "gap"]
+    measured: float
+    limit: float
+    value: Value
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to one question.
 
+    value: None if it was withheld; then `abstained` says why.
     probability: P(value), renormalised over the legal values, given what had been committed before.
     probabilities: P by option, level or "true"/"false"; for other types the value alone. Keys are strings.
     confidence: boolean max(p, 1 - p); choice (m - 1/n) / (1 - 1/n) with m the largest probability; score
@@ -44,7 +60,7 @@ class Answer:
     """
 
     type: str
-    value: Value
+    value: Value | None
     probability: float
     probabilities: Mapping[str, float]
     confidence: float
@@ -52,6 +68,7 @@ class Answer:
     label: str | None = None
     span: tuple[int, int] | None = None
     independent: Distribution | None = None
+    abstained: Abstained | None = None
 
 
 @dataclass(frozen=True)
@@ -93,11 +110,16 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Dependence:
-    """How much two answers of a block tell about each other: their mutual information in nats, 0 if nothing."""
+    """How much two answers of a block tell about each other.
+
+    information: I(first; second) in nats, 0 if nothing. gap: the largest |p(a) p(b|a) - p(b) p(a|b)| over their values; what one answer
+        says of the other should not depend on which is read first, and a large gap says that it does.
+    """
 
     first: str
     second: str
     information: float
+    gap: float
 
 
 @dataclass(frozen=True)
@@ -111,8 +133,8 @@ class Decision:
         with the rules. Exact where `exact`; by default an estimate along the way to the answers. None without rules.
     violations: rules that the answers break, by their text. Empty in joint mode; in independent mode unless projected.
     exact: the whole joint distribution was read. optimal: no other assignment can be more probable than this one.
-    alternatives: the most probable other assignments that were found, of each block. dependence: pairs of answers that depend on
-        each other, most first. Both only of efforts that search: `thorough`, and `auto` as far as it got.
+    alternatives: the most probable other assignments that were found, of each block, by efforts that search (`thorough` and `auto`).
+    dependence: pairs of answers of one token (not numbers, dates or texts), the most dependent first, if asked for.
     """
 
     answers: Mapping[str, Answer]
@@ -138,8 +160,14 @@ class Decision:
     def __getitem__(self, key: str) -> Answer:
         return self.answers[key]
 
+    @property
+    def needs_review(self) -> bool:
+        """Whether people should look: an answer was withheld, a rule is broken, or the rules were improbable before they were imposed."""
+        doubtful = self.rules_probability is not None and self.rules_probability < DOUBTFUL
+        return doubtful or bool(self.violations) or any(answer.abstained for answer in self.answers.values())
+
     def values(self) -> dict[str, Any]:
-        """Answer values by id, as JSON would have them; valid against `questions.json_schema()`."""
+        """Answer values by id, as JSON would have them; valid against `questions.json_schema()`, withheld ones (None) aside."""
         return {key: self.questions.plain(key, answer.value) for key, answer in self.answers.items()}
 
     def as_model(self, model: type[BaseModel] | None = None) -> BaseModel:
@@ -151,6 +179,9 @@ class Decision:
         target = model or self.questions.model
         if target is None:
             raise ResultError("the questions did not come from a pydantic class", accepted="as_model(YourModel)")
+        withheld = [key for key, answer in self.answers.items() if answer.abstained]
+        if withheld:
+            raise ResultError(f"answers were withheld: {', '.join(withheld)}", accepted="values(), where they are None, or no thresholds")
         try:
             return target.model_validate(self.values())
         except ValidationError as error:
@@ -162,6 +193,7 @@ class Decision:
         return {
             "answers": answers,
             "probability": self.probability,
+            "needs_review": self.needs_review,
             "rules_probability": self.rules_probability,
             "violations": list(self.violations),
             "exact": self.exact,
@@ -192,6 +224,8 @@ class Decision:
             out["label"] = answer.label
         if answer.span is not None:
             out["span"] = list(answer.span)
+        if answer.abstained is not None:
+            out["abstained"] = {**vars(answer.abstained), "value": self.questions.plain(key, answer.abstained.value)}
         if answer.independent is not None:
             solo = answer.independent
             out["independent"] = {
@@ -222,8 +256,10 @@ class Decision:
         return f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>{details}"
 
 
-def shown(value: Value, label: str | None = None) -> str:
+def shown(value: Value | None, label: str | None = None) -> str:
     """A value as people read it."""
+    if value is None:
+        return "withheld"
     if label is not None:
         return label
     if isinstance(value, bool):

@@ -71,5 +71,5 @@ def _changes(decision: Decision, other: Alternative) -> str:
 def _dependent(decision: Decision) -> list[str]:
     if not decision.dependence:
         return []
-    lines = [f"  {pair.first} and {pair.second}: {pair.information:.3f} nats" for pair in decision.dependence]
-    return ["Answers that depend on each other (mutual information):", *lines]
+    lines = [f"  {pair.first} and {pair.second}: {pair.information:.3f} nats, gap {pair.gap:.3f}" for pair in decision.dependence]
+    return ["How much pairs of answers depend on each other (mutual information; gap between the two ways to read a pair):", *lines]

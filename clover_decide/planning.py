@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
+from clover_decide.decision import Value
 from clover_decide.errors import LimitError, QuestionError
 from clover_decide.facts import Fact
+from clover_decide.frozen import FrozenMap
 from clover_decide.grouping import plan_groups
 from clover_decide.material import Material
+from clover_decide.ordering import ordered_keys, ordered_options
 from clover_decide.prompt import Codes, Prompter, assign_codes, code_letters, question_line, slot_width
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import Choice, Score
@@ -41,13 +43,12 @@ class Plan:
     blocks: tuple[Block, ...]
     next_turn: tuple[int, ...]
 
-    def plain(self, keys: Sequence[str], tokens: Sequence[tuple[int, ...]], tokenizer: Tokenizer) -> dict[str, Any]:
-        """JSON values by id of the token strings of some questions' slots."""
-        values = {
+    def values(self, keys: Sequence[str], tokens: Sequence[tuple[int, ...]], tokenizer: Tokenizer) -> dict[str, Value]:
+        """Values by id of the token strings of some questions' slots."""
+        return {
             key: value_of(self.questions.questions[key], self.codes[key], string, self.material, tokenizer)[0]
             for key, string in zip(keys, tokens, strict=True)
         }
-        return {key: self.questions.plain(key, value) for key, value in values.items()}
 
 
 @lru_cache(maxsize=4)
@@ -64,11 +65,13 @@ def make_plan(
     *,
     alone: bool = False,
     groups: Sequence[Sequence[str]] | None = None,
+    permutation: int = 0,
 ) -> Plan:
     """Compile a request completely, so that whatever is wrong with it shows before the model runs.
 
     With `alone` every question is a block of its own, all of them rows over the same material; otherwise blocks follow
-    each other, and a later one reads the earlier ones.
+    each other, and a later one reads the earlier ones. Within a block questions, and within a question options, stand in the
+    order of number `permutation` (see `ordering`), whatever order they were given in.
 
     Raises:
         LimitError: the request does not fit the model's context, or questions that must share a block do not fit one.
@@ -77,16 +80,21 @@ def make_plan(
     prompter, letters = _fixed(tokenizer)
     prefix = tuple(prompter.material(material, facts))
     _fit(len(prefix), spec)
+    planned = _groups(questions, alone, groups, max(spec.block_sizes))
+    questions = replace(questions, questions=FrozenMap({key: ordered_options(q, permutation) for key, q in questions.questions.items()}))
     items = questions.questions
     codes = {key: assign_codes(q, tokenizer, letters) if isinstance(q, (Choice, Score)) else None for key, q in items.items()}
-    widths = {key: slot_width(question) for key, question in items.items()}
-    largest = max(spec.block_sizes)
-    planned = plan_groups(items, widths, largest, [(key,) for key in items] if alone else groups, linked=not alone)
-    blocks = [_compile(keys, questions, codes, material, tokenizer, prompter, largest) for keys in planned]
+    keyed = [ordered_keys(keys, items, permutation) for keys in planned]
+    blocks = [_compile(keys, questions, codes, material, tokenizer, prompter, max(spec.block_sizes)) for keys in keyed]
     sizes = [len(b.asking) + len(b.canvas.ids) for b in blocks]
     tail = max(sizes) if alone else sum(sizes) + (len(blocks) - 1) * len(prompter.next_turn)
     _fit(len(prefix) + tail, spec)
     return Plan(material, facts, questions, codes, prefix, tuple(blocks), tuple(prompter.next_turn))
+
+
+def _groups(questions: QuestionSet, alone: bool, asked: Sequence[Sequence[str]] | None, largest: int) -> tuple[tuple[str, ...], ...]:
+    widths = {key: slot_width(question) for key, question in questions.questions.items()}
+    return plan_groups(questions.questions, widths, largest, [(key,) for key in widths] if alone else asked, linked=not alone)
 
 
 def _compile(

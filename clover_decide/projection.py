@@ -16,7 +16,7 @@ from typing import Any
 from clover_decide.decision import Answer, Value
 from clover_decide.errors import RuleError
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Score
-from clover_decide.rules.domains import value_in
+from clover_decide.rules.domains import merged, value_in
 from clover_decide.rules.rule_set import RuleSet
 from clover_decide.rules.solve import feasible, project
 
@@ -75,7 +75,8 @@ def _best(rules: RuleSet, answers: Mapping[str, Answer], likely: Likely) -> dict
 def _candidates(rules: RuleSet, key: str, answer: Answer, likely: Mapping[Any, float], state: Any) -> list[tuple[Value, float]]:
     question = rules.questions[key]
     own = _own(question, answer, likely)
-    ends = [value_in(question, part, high) for part in project(rules.formulas, state, key) for high in (False, True)]
+    parts = project(rules.about(key), state, key)
+    ends = [value_in(question, part, high) for part in (merged(parts) or parts) for high in (False, True)]
     new = [value for value in dict.fromkeys(ends) if value is not None and value not in own]
     rest = max(1.0 - sum(own.values()), 1e-9) / max(len(new), 1)
     return [*own.items(), *((value, rest) for value in new)]
@@ -94,6 +95,7 @@ def _own(question: AnyQuestion, answer: Answer, likely: Mapping[Any, float]) -> 
             others = {value: p for value, p in likely.items() if value != answer.value}
             # The answer's own probability was read with more in view than that of the others.
             scale = (1.0 - answer.probability) / max(sum(others.values()), 1e-9)
+            assert answer.value is not None, "withheld before it was projected"
             return {answer.value: answer.probability, **{value: p * min(scale, 1.0) for value, p in others.items()}}
 
 

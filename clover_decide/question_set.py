@@ -14,7 +14,7 @@ from clover_decide.errors import CloverError, LimitError, QuestionError
 from clover_decide.frozen import FrozenMap
 from clover_decide.json_schema import questions_of_schema
 from clover_decide.question_base import MAX_QUESTIONS
-from clover_decide.questions import QUESTION_TYPES, AnyQuestion
+from clover_decide.questions import QUESTION_TYPES, AnyQuestion, MultiChoice
 
 _TYPES = ", ".join(QUESTION_TYPES)
 
@@ -56,6 +56,17 @@ class QuestionSet:
         if isinstance(value, tuple):
             return [raw.get(item, item) for item in value]
         return raw.get(value, value) if isinstance(value, str) else value
+
+    def plain_all(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Answers of some questions as JSON has them, in the order of the questions, options in theirs."""
+        out: dict[str, Any] = {}
+        for key, question in self.questions.items():
+            if key in values:
+                value = values[key]
+                if isinstance(value, tuple) and isinstance(question, MultiChoice):
+                    value = tuple(option.value for option in question.options if option.value in value)
+                out[key] = self.plain(key, value)
+        return out
 
     def identity(self) -> list[Any]:
         """Everything that can change an answer, JSON-ready and in order; equal sets have equal identities."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clover_decide.confidence import confidence
 from clover_decide.decision import Answer, Distribution, Value
 from clover_decide.frozen import FrozenMap
 from clover_decide.material import Material
@@ -55,6 +56,7 @@ def joint_answers(plan: Plan, block: Block, found: JointRead, answers: Mapping[s
 
 
 def _with_marginals(question: AnyQuestion, answer: Answer, weights: Mapping[Value, float]) -> Answer:
+    assert answer.value is not None, "withheld before it was read"
     probability = min(1.0, weights[answer.value])
     match question:
         case Boolean():
@@ -78,6 +80,7 @@ def _with_marginals(question: AnyQuestion, answer: Answer, weights: Mapping[Valu
 
 def alone(answer: Answer) -> Distribution:
     """An independent answer as the comparison shown beside a joint one."""
+    assert answer.value is not None, "withheld before it was compared"
     return Distribution(answer.value, answer.probability, answer.probabilities, answer.label)
 
 
@@ -99,26 +102,3 @@ def _probabilities(
             return {o.value: slot.choices[2 * i].get(yes, 0.0) for i, o in enumerate(question.options)}
         case _:
             return {str(value): probability}
-
-
-def confidence(question: AnyQuestion, probabilities: Mapping[str, float], probability: float) -> float:
-    """How far the distribution is from uniform; formulas in `Answer`."""
-    values = list(probabilities.values())
-    match question:
-        case Boolean():
-            return max(values)
-        case Choice():
-            return (max(values) - 1 / len(values)) / (1 - 1 / len(values))
-        case Score():
-            return score_confidence(values)
-        case _:
-            return probability
-
-
-def score_confidence(levels: Sequence[float]) -> float:
-    """max(0, 1 - Σ p_i |i - mode| / D) with D = (1/n) Σ |i - (n - 1)/2|."""
-    count = len(levels)
-    mode = max(range(count), key=lambda i: levels[i])
-    spread = sum(p * abs(i - mode) for i, p in enumerate(levels))
-    uniform = sum(abs(i - (count - 1) / 2) for i in range(count)) / count
-    return max(0.0, 1.0 - spread / uniform)

@@ -11,7 +11,7 @@ from clover_decide.decision import Value
 from clover_decide.material import Material
 from clover_decide.prompt import Codes, answer_text
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
-from clover_decide.rules.domains import Domain, Names, Picks, Span
+from clover_decide.rules.domains import Domain, Names, Picks, merged
 from clover_decide.rules.rule_set import RuleSet
 from clover_decide.rules.solve import feasible, project
 from clover_decide.slots import dates, integers, quote_source, selection, value_of
@@ -31,7 +31,7 @@ class BlockRules:
     codes: Mapping[str, Codes | None]
     material: Material
     tokenizer: Tokenizer
-    known: Mapping[str, Value]
+    known: Mapping[str, Value | None]
 
     def related(self, slot: int) -> frozenset[int]:
         """Slots of questions that rules connect with this one, directly or through others."""
@@ -70,15 +70,15 @@ class BlockRules:
                 return trie([(token,) for token, option in zip(codes.ids, question.options, strict=True) if option.value in names])
             case Score():
                 assert codes is not None
-                return trie([(token,) for part in _merged(parts) for token in codes.ids[part.low : part.high + 1]])
+                return trie([(token,) for part in merged(parts) for token in codes.ids[part.low : part.high + 1]])
             case MultiChoice():
                 return _united([self._marked(part) for part in parts if isinstance(part, Picks)])
             case Integer() | Number():
                 decimals = question.decimals if isinstance(question, Number) else 0
-                return _united([integers(part.low, part.high, decimals, self.tokenizer) for part in _merged(parts)])
+                return _united([integers(part.low, part.high, decimals, self.tokenizer) for part in merged(parts)])
             case Date():
                 return _united(
-                    [dates(dt.date.fromordinal(part.low), dt.date.fromordinal(part.high), self.tokenizer) for part in _merged(parts)]
+                    [dates(dt.date.fromordinal(part.low), dt.date.fromordinal(part.high), self.tokenizer) for part in merged(parts)]
                 )
             case Quote() | Text():
                 return self._strings(question, parts)
@@ -99,14 +99,3 @@ class BlockRules:
 
 def _united(parts: list[TokenAutomaton]) -> TokenAutomaton:
     return trie([]) if not parts else parts[0] if len(parts) == 1 else union(parts)
-
-
-def _merged(parts: Sequence[Domain]) -> list[Span]:
-    """Spans in order, neighbours joined."""
-    out: list[Span] = []
-    for part in sorted((p for p in parts if isinstance(p, Span)), key=lambda p: p.low):
-        if out and out[-1].high + 1 >= part.low:
-            out[-1] = Span(out[-1].low, max(out[-1].high, part.high))
-        else:
-            out.append(part)
-    return out

@@ -12,14 +12,18 @@ from typing import IO, Annotated, Any
 import typer
 
 from clover_decide.cli.options import (
+    AbstainOption,
+    CalibrationOption,
     EffortOption,
     FactsOption,
     ModelOption,
     ModeOption,
     PackOption,
+    PermutationsOption,
     QuestionsOption,
     RuleOption,
     RulesOption,
+    chosen_limits,
     chosen_pack,
     json_line,
 )
@@ -42,6 +46,9 @@ def batch(
     facts: FactsOption = True,
     rules: RulesOption = None,
     rule: RuleOption = None,
+    permutations: PermutationsOption = 1,
+    abstain: AbstainOption = None,
+    calibration: CalibrationOption = None,
     model: ModelOption = "clover-mini",
     as_json: Annotated[bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")] = False,
 ) -> int:
@@ -57,11 +64,13 @@ def batch(
         raise InputError("nothing to resume", path="--resume", accepted="--resume with --output FILE")
     items = list(read_rows(rows))
     options: dict[str, Any] = {"mode": mode, "effort": effort, "facts": "auto" if facts else "off"}
+    options |= {"permutations": permutations, "abstain": chosen_limits(abstain)}
     from clover_decide.decider import Decider
 
-    decider = Decider(model)
-    decider.check(question_set)
-    run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, *chosen.rules.identity()]))
+    decider = Decider(model, calibration=calibration)
+    decider.check(question_set, **options)
+    fitted = [decider.calibration.as_dict()] if decider.calibration else []
+    run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, *chosen.rules.identity(), *fitted]))
     options["rules"] = chosen.rules
     done = completed(output, items, run) if resume and output else set[int]()
     with _sink(output, resume) as sink, _progress(len(items) - len(done)) as advance:

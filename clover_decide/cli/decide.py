@@ -8,15 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from clover_decide.cli.options import (
+    AbstainOption,
+    CalibrationOption,
     EffortOption,
     FactsOption,
     JsonOption,
     ModelOption,
     ModeOption,
     PackOption,
+    PermutationsOption,
     QuestionsOption,
     RuleOption,
     RulesOption,
+    chosen_limits,
     chosen_pack,
     json_line,
     read_stdin,
@@ -36,6 +40,12 @@ def decide_command(
     rules: RulesOption = None,
     rule: RuleOption = None,
     project: Annotated[bool, typer.Option(help="With --mode independent: move the answers to the likeliest that keep the rules.")] = False,
+    permutations: PermutationsOption = 1,
+    abstain: AbstainOption = None,
+    dependence: Annotated[
+        bool, typer.Option("--dependence", help="Also read how much each pair of answers depends on each other.")
+    ] = False,
+    calibration: CalibrationOption = None,
     compare: Annotated[bool, typer.Option(help="Also show what each question alone would get.")] = True,
     min_probability: Annotated[float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also show how the answers came about.")] = False,
@@ -54,7 +64,7 @@ def decide_command(
     content = _material(material, text)
     from clover_decide.decider import Decider
 
-    decision = Decider(model).decide(
+    decision = Decider(model, calibration=calibration).decide(
         content,
         chosen.questions,
         mode=mode,
@@ -63,6 +73,9 @@ def decide_command(
         independent=compare and mode == "joint",
         rules=chosen.rules,
         project=project,
+        permutations=permutations,
+        dependence=dependence,
+        abstain=chosen_limits(abstain),
     )
     if as_json:
         print(json_line(decision.as_dict()))

@@ -23,6 +23,11 @@ EffortOption = Annotated[
 ]
 FactsOption = Annotated[bool, typer.Option(help="Derive dates, day counts and differences from the material.")]
 ModelOption = Annotated[str, typer.Option(help="A shipped model's name or a model folder.")]
+PermutationsOption = Annotated[int, typer.Option(min=1, max=16, help="Ask so often, in other orders, and average.")]
+AbstainOption = Annotated[
+    str | None, typer.Option(help="Withhold answers less probable than this number, or by a file of thresholds (see `thresholds`).")
+]
+CalibrationOption = Annotated[Path | None, typer.Option(help="A calibration file (see `calibrate`).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 QuestionsOption = Annotated[Path | None, typer.Option("--questions", "-q", help="YAML or JSON file of questions.")]
 PackOption = Annotated[str | None, typer.Option("--pack", "-p", help=f"A question pack: {', '.join(pack_names())}.")]
@@ -52,6 +57,16 @@ def chosen_pack(questions: Path | None, pack: str | None, rules: Path | None = N
     given: Any = load_structured(rules) if rules else []
     listed = given if isinstance(given, list) else [given]
     return replace(chosen, rules=read_rules([*chosen.rules.rules, *listed, *(rule or ())], chosen.questions))
+
+
+def chosen_limits(abstain: str | None) -> Any:
+    """The thresholds of the command line: a number, or a JSON or YAML file of them."""
+    if abstain is None:
+        return None
+    try:
+        return float(abstain)
+    except ValueError:
+        return load_structured(Path(abstain))
 
 
 def json_line(value: Any) -> str:

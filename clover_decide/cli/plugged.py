@@ -11,7 +11,12 @@ import typer
 
 from clover_decide.errors import MissingExtraError
 
-HELP = {"eval": "Measure answers on labelled groups of related questions.", "bench": "Time joint against independent answering."}
+HELP = {
+    "eval": "Measure answers on labelled groups of related questions.",
+    "bench": "Time joint against independent answering.",
+    "calibrate": "Fit probabilities to labelled groups.",
+    "thresholds": "Find the probability below which answers should be withheld.",
+}
 
 
 def add(app: typer.Typer, point: EntryPoint) -> None:

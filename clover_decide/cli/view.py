@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clover_decide.decision import Decision, shown
+from clover_decide.decision import Answer, Decision, shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,7 +41,7 @@ def _table(decision: Decision) -> Table:
         question = Text(key).append(f"\n{decision.questions.questions[key].text}", style="dim")
         row = [
             question,
-            Text(shown(answer.value, answer.label), style="bold"),
+            Text(_shown(answer), style="bold"),
             Text(f"{_bar(answer.probability)} {answer.probability:.2f}", style=_colour(answer.probability)),
             Text(f"{answer.confidence:.2f}"),
         ]
@@ -52,6 +52,11 @@ def _table(decision: Decision) -> Table:
             row.append(Text(f"{'=' if same else '≠'} {label} {solo.probability:.2f}", style="dim" if same else "yellow"))
         table.add_row(*row)
     return table
+
+
+def _shown(answer: Answer) -> str:
+    told = answer.abstained
+    return shown(answer.value, answer.label) if told is None else f"withheld ({told.reason} {told.measured:.2f}, limit {told.limit:.2f})"
 
 
 def _bar(probability: float) -> str:

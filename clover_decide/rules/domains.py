@@ -147,3 +147,14 @@ def value_in(question: AnyQuestion, domain: Domain, high: bool = False) -> Any:
             if isinstance(question, Date):
                 return dt.date.fromordinal(step)
             return float(step * unit(question)) if isinstance(question, Number) else step
+
+
+def merged(parts: Sequence[Domain]) -> list[Span]:
+    """Spans in order, neighbours joined."""
+    out: list[Span] = []
+    for part in sorted((p for p in parts if isinstance(p, Span)), key=lambda p: p.low):
+        if out and out[-1].high + 1 >= part.low:
+            out[-1] = Span(out[-1].low, max(out[-1].high, part.high))
+        else:
+            out.append(part)
+    return out

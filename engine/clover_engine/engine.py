@@ -15,6 +15,7 @@ from clover_engine.denoise import DEFAULT_THRESHOLD, denoise
 from clover_engine.folder import fingerprint, read_config
 from clover_engine.joint import Budget, JointRead, search
 from clover_engine.models.base import ModelAdapter, ModelSpec, PrefixState
+from clover_engine.pairwise import Pair, pairs
 from clover_engine.prefix_cache import PrefixCache
 from clover_engine.product import likeliest
 from clover_engine.tokenizer import Tokenizer
@@ -119,6 +120,16 @@ class Engine:
         self._fit(prefix, [row])
         state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
         return likeliest(self.adapter, state, row.canvas, oracle, count=count, seed=seed)
+
+    def pairs(self, prefix: Sequence[int], row: RowRequest, *, seed: int = 0) -> list[Pair]:
+        """How the row's one-token slots depend on each other (see `pairwise.pairs`).
+
+        Raises:
+            ContextError: the row does not fit the context.
+        """
+        self._fit(prefix, [row])
+        state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
+        return pairs(self.adapter, state, row.canvas, seed=seed)
 
     def _fit(self, prefix: Sequence[int], rows: Sequence[RowRequest]) -> None:
         longest = max(len(r.continuation) + len(r.canvas.ids) for r in rows)

@@ -27,7 +27,7 @@ from clover_decide import (
     Score,
     Text,
 )
-from clover_decide.reading import score_confidence
+from clover_decide.confidence import score_confidence
 from clover_engine.folder import SHIPPED
 
 QUESTION = {"a": Boolean("Is it so?")}

@@ -1,0 +1,126 @@
+"""Probabilities that were fitted to what happened: a temperature a question type, and a line for all answers together.
+
+A calibration belongs to one model, one mode and one effort, and perhaps to one question set; it is refused for others.
+`clover-decide calibrate` fits one on labelled groups.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from clover_decide.confidence import confidence
+from clover_decide.decision import Answer, Effort, Mode
+from clover_decide.errors import FormatError, ModelError
+from clover_decide.files import load_structured, short_hash
+from clover_decide.frozen import FrozenMap
+from clover_decide.question_set import QuestionSet
+from clover_decide.questions import QUESTION_TYPES, AnyQuestion
+
+BOUND = 1e-6
+"""Probabilities are kept this far from 0 and 1 before their odds are scaled."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A fitted calibration and what it belongs to.
+
+    temperatures: by question type; a distribution becomes p_i^(1/T), normalised, a single probability has its log odds divided by T
+        (Guo et al. 2017). slope, intercept: of the log odds of the probability of all answers together (Platt 1999).
+    model: fingerprint of the weights. questions: hash of the question set it was fitted for, None for any. groups: how many it was fitted
+        on, of the set with the hash `data`.
+    """
+
+    model: str
+    mode: Mode
+    effort: Effort
+    questions: str | None
+    temperatures: Mapping[str, float]
+    slope: float
+    intercept: float
+    groups: int
+    data: str
+
+    def check_model(self, fingerprint: str) -> None:
+        """Raise ModelError unless it was fitted for these weights."""
+        self._same("model", self.model, fingerprint)
+
+    def check(self, questions: QuestionSet, mode: Mode, effort: Effort) -> None:
+        """Raise ModelError unless it was fitted for this way of asking."""
+        self._same("mode", self.mode, mode)
+        self._same("effort", self.effort, effort)
+        if self.questions is not None:
+            self._same("question set", self.questions, questions_hash(questions))
+
+    def _same(self, name: str, own: str, asked: str) -> None:
+        if own != asked:
+            raise ModelError(f"fitted for another {name}, {own}", path="calibration", given=asked, accepted=f"a calibration of this {name}")
+
+    def answer(self, question: AnyQuestion, answer: Answer) -> Answer:
+        """The answer with its probabilities scaled; its value stays."""
+        temperature = self.temperatures.get(question.type, 1.0)
+        if question.type in ("boolean", "choice", "score"):
+            probabilities = _softened(answer.probabilities, temperature)
+            probability = probabilities[_name(answer)]
+        else:
+            probabilities = {name: scaled(p, 1.0 / temperature, 0.0) for name, p in answer.probabilities.items()}
+            probability = scaled(answer.probability, 1.0 / temperature, 0.0)
+        sure = confidence(question, probabilities, probability)
+        return replace(answer, probability=probability, probabilities=FrozenMap(probabilities), confidence=sure)
+
+    def together(self, probability: float) -> float:
+        """The probability that all answers are right."""
+        return scaled(probability, self.slope, self.intercept)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"calibration": 1, **asdict(self), "temperatures": dict(self.temperatures)}
+
+
+def questions_hash(questions: QuestionSet) -> str:
+    """Identifies a question set."""
+    return short_hash(json.dumps(questions.identity(), sort_keys=True))
+
+
+def scaled(probability: float, slope: float, intercept: float) -> float:
+    """A probability whose log odds are scaled and shifted."""
+    p = min(max(probability, BOUND), 1.0 - BOUND)
+    return 1.0 / (1.0 + math.exp(-(slope * math.log(p / (1.0 - p)) + intercept)))
+
+
+def _softened(probabilities: Mapping[str, float], temperature: float) -> dict[str, float]:
+    weights = {name: max(p, BOUND) ** (1.0 / temperature) for name, p in probabilities.items()}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def _name(answer: Answer) -> str:
+    return str(answer.value).lower() if answer.type == "boolean" else str(answer.value)
+
+
+def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Calibration:
+    """A calibration, its dict, or its file.
+
+    Raises:
+        FormatError: not a calibration of this version.
+    """
+    if isinstance(given, Calibration):
+        return given
+    data = load_structured(Path(given)) if isinstance(given, (str, Path)) else given
+    path = str(given) if isinstance(given, (str, Path)) else "calibration"
+    if not isinstance(data, Mapping) or data.get("calibration") != 1:
+        raise FormatError("not a calibration of version 1", path=path, accepted="a file that `clover-decide calibrate` wrote")
+    try:
+        made = Calibration(**{name: value for name, value in data.items() if name != "calibration"})
+        numbers = [made.slope, made.intercept, *made.temperatures.values()]
+        good = all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers) and all(t > 0 for t in made.temperatures.values())
+    except (TypeError, AttributeError):
+        raise FormatError(
+            "fields are missing, unknown or of the wrong type", path=path, accepted=", ".join(Calibration.__annotations__)
+        ) from None
+    if not good or set(made.temperatures) - set(QUESTION_TYPES):
+        raise FormatError("temperatures must be positive numbers by question type", path=path, accepted=", ".join(QUESTION_TYPES))
+    return replace(made, temperatures=FrozenMap(dict(made.temperatures)))

@@ -1,0 +1,113 @@
+"""Fitted calibrations: they find the temperature that data were made with, and the check is held out."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer.testing
+
+from clover_decide import Boolean, Choice, InputError, Integer
+from clover_decide.questions import AnyQuestion
+from clover_eval.cli_calibrate import calibrate, thresholds
+from clover_eval.datasets import LabelledGroup
+from clover_eval.fitting import Asked, check, fit
+from clover_eval.sets import LoadedSet
+from tests.eval.makers import group
+
+KINDS: Mapping[str, AnyQuestion] = {"a": Boolean("?"), "b": Choice("?", options=("x", "y", "z")), "n": Integer("?")}
+
+
+def drawn(rng: random.Random, names: list[str], temperature: float) -> tuple[dict[str, float], str]:
+    """A distribution that is too sharp by a temperature, and what really happened."""
+    logits = [rng.gauss(0, 1.5) for _ in names]
+    shares = [math.exp(x) for x in logits]
+    sharp = [math.exp(x * temperature) for x in logits]
+    return {n: s / sum(sharp) for n, s in zip(names, sharp, strict=True)}, rng.choices(names, shares)[0]
+
+
+def asked(count: int, temperature: float) -> list[Asked]:
+    out: list[Asked] = []
+    for i in range(count):
+        rng = random.Random(i)
+        boolean, truth = drawn(rng, ["true", "false"], temperature)
+        choice, option = drawn(rng, ["x", "y", "z"], temperature)
+        number, fits = drawn(rng, ["right", "wrong"], temperature)
+        gold = {"a": truth == "true", "b": option, "n": 5}
+        g: LabelledGroup = group(f"g{i}", questions=dict(KINDS), answers=gold)
+        says = {"a": max(boolean, key=lambda n: boolean[n]), "b": max(choice, key=lambda n: choice[n])}
+        right = {"a": says["a"] == truth, "b": says["b"] == option, "n": fits == "right"}
+        answers: dict[str, Any] = {
+            "a": SimpleNamespace(type="boolean", value=says["a"] == "true", probability=max(boolean.values()), probabilities=boolean),
+            "b": SimpleNamespace(type="choice", value=says["b"], probability=max(choice.values()), probabilities=choice),
+            "n": SimpleNamespace(type="integer", value=5, probability=number["right"], probabilities={"5": number["right"]}),
+        }
+        whole = 1.0
+        for answer in answers.values():
+            whole *= answer.probability
+
+        class Made(dict[str, Any]):
+            probability, fingerprint, mode, effort = whole, "f" * 16, "joint", "standard"
+
+        out.append(Asked(g, Made(answers), right))  # pyright: ignore[reportArgumentType]
+    return out
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_the_temperature_that_data_were_made_with_is_found(temperature: float) -> None:
+    made = fit(asked(1500, temperature), LoadedSet("made", "0" * 64, ()))
+    for kind in ("boolean", "choice", "integer"):
+        assert made.temperatures[kind] == pytest.approx(temperature, rel=0.2), kind
+    assert (made.model, made.mode, made.effort, made.groups) == ("f" * 16, "joint", "standard", 1500)
+
+
+def test_types_with_few_answers_keep_their_probabilities() -> None:
+    assert set(fit(asked(10, 3.0), LoadedSet("made", "0" * 64, ())).temperatures.values()) == {1.0}
+
+
+def test_too_few_groups_for_a_check_are_refused() -> None:
+    with pytest.raises(InputError, match="held-out check"):
+        check(asked(1, 2.0), LoadedSet("made", "0" * 64, ()))
+    with pytest.raises(InputError, match="no groups"):
+        fit([], LoadedSet("made", "0" * 64, ()))
+
+
+def run(command: Any, *words: str) -> Any:
+    app = typer.Typer()
+    app.command()(command)
+    return typer.testing.CliRunner().invoke(app, list(words))
+
+
+def test_both_commands_on_a_few_groups(tmp_path: Path) -> None:
+    target = tmp_path / "calibration.json"
+    found = run(calibrate, "linked-val", "--subset", "2", "--dtype", "bfloat16", "-o", str(target))
+    assert found.exit_code == 0 and "held out" in found.output, found.output
+    assert json.loads(target.read_text())["calibration"] == 1
+    limits = tmp_path / "abstain.json"
+    found = run(
+        thresholds,
+        "linked-val",
+        "--subset",
+        "6",
+        "--accuracy",
+        "0.3",
+        "--dtype",
+        "bfloat16",
+        "--calibration",
+        str(target),
+        "-o",
+        str(limits),
+    )
+    assert found.exit_code in (0, 1), found.output
+    assert ("threshold 0." in found.output) == limits.exists()
+
+
+def test_test_sets_are_not_fitted_to() -> None:
+    found = run(calibrate, "linked-500")
+    assert isinstance(found.exception, InputError) and "a test set" in str(found.exception)

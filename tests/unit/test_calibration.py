@@ -1,0 +1,88 @@
+"""Calibrations: what they do to probabilities, and what they are refused for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clover_decide import Boolean, Calibration, Choice, Decider, FormatError, Integer, ModelError, read_questions
+from clover_decide.calibration import questions_hash, read_calibration
+
+QUESTIONS = {"a": Boolean("Is it so?"), "b": Choice("Which?", options=["x", "y", "z"]), "n": Integer("How many?", maximum=99)}
+
+
+def made(**changes: Any) -> Calibration:
+    fields: dict[str, Any] = {
+        "model": "f" * 16,
+        "mode": "joint",
+        "effort": "standard",
+        "questions": None,
+        "temperatures": {"boolean": 4.0, "choice": 2.0, "integer": 3.0},
+        "slope": 0.5,
+        "intercept": -1.0,
+        "groups": 10,
+        "data": "d" * 16,
+    }
+    return read_calibration({"calibration": 1, **fields, **changes})
+
+
+@pytest.fixture
+def calibrated(random_decider: Decider) -> Decider:
+    decider = Decider.from_engine(random_decider.engine, "random")
+    decider.calibration = made(model=decider.fingerprint)
+    return decider
+
+
+def test_probabilities_are_softened_and_values_stay(random_decider: Decider, calibrated: Decider) -> None:
+    plain, soft = (decider.decide("Something happened.", QUESTIONS) for decider in (random_decider, calibrated))
+    assert soft.values() == plain.values()
+    odds = plain["a"].probability / (1 - plain["a"].probability)
+    assert soft["a"].probability == pytest.approx(odds ** (1 / 4) / (1 + odds ** (1 / 4)))
+    for key in ("a", "b"):
+        assert sum(soft[key].probabilities.values()) == pytest.approx(1.0)
+        assert soft[key].probability < plain[key].probability
+        assert soft[key].confidence < plain[key].confidence
+    odds = plain.probability / (1 - plain.probability)
+    assert soft.probability == pytest.approx(1 / (1 + 1 / (odds**0.5 * 2.718281828459045**-1)))
+
+
+def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(calibrated: Decider, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="another mode, joint"):
+        calibrated.decide("Something.", QUESTIONS, mode="independent")
+    with pytest.raises(ModelError, match="another effort, standard"):
+        calibrated.decide("Something.", QUESTIONS, effort="fast")
+    own = questions_hash(read_questions(QUESTIONS))
+    calibrated.calibration = made(model=calibrated.fingerprint, questions=own)
+    assert calibrated.decide("Something.", QUESTIONS).answers
+    with pytest.raises(ModelError, match="another question set"):
+        calibrated.decide("Something.", {"a": QUESTIONS["a"]})
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps(made().as_dict()))
+    with pytest.raises(ModelError, match="another model, ffffffff"):
+        Decider(calibration=path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"calibration": 2}, "version 1"),
+        ({"temperatures": {"boolean": 0}}, "positive"),
+        ({"temperatures": {"boolean": float("nan")}}, "positive"),
+        ({"temperatures": {"truth": 1.0}}, "question type"),
+        ({"temperatures": [1.0]}, "wrong type"),
+        ({"slope": "steep"}, "positive"),
+        ({"colour": "red"}, "unknown"),
+    ],
+)
+def test_what_is_no_calibration_is_refused(changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(FormatError, match=problem):
+        made(**changes)
+
+
+def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps(made().as_dict()))
+    assert read_calibration(path) == made() == read_calibration(made())
