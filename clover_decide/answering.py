@@ -19,11 +19,14 @@ from clover_engine.engine import Engine, RowRequest
 from clover_engine.joint import Budget, JointRead, NoAssignmentError
 from clover_engine.tree import BlockRead
 
-BUDGETS: Mapping[Effort, Budget] = {
-    "auto": Budget(rows=12, unread=1.0, width=4),
-    "thorough": Budget(rows=96, unread=0.001, width=16),
-}
-"""How far each effort searches. `standard` follows the surest way and `fast` reads one pass: neither searches."""
+SHARE: Mapping[Effort, float] = {"auto": 0.5, "thorough": 2.0}
+"""Tokens of blocks that an effort may read, as a share of the tokens before them: what keeps its cost in proportion to one pass."""
+ROWS: Mapping[Effort, tuple[int, int]] = {"auto": (4, 12), "thorough": (16, 96)}
+"""Blocks that an effort may read at least and at most."""
+WIDTH: Mapping[Effort, int] = {"auto": 4, "thorough": 16}
+"""Blocks a pass."""
+UNREAD_AT_MOST: Mapping[Effort, float] = {"auto": 1.0, "thorough": 0.001}
+"""`auto` stops once the best is known to be the best, `thorough` once so little of the probability is unread."""
 
 RANKED = 32
 """Assignments kept of a search."""
@@ -95,7 +98,14 @@ def _read_block(
         except DeadEndError:
             # The surest way ended where no rule can be kept: look for another one.
             effort = "thorough"
-    return engine.search(plan.prefix, row, BUDGETS[effort], threshold=threshold, oracle=oracle)
+    return engine.search(plan.prefix, row, budget(effort, plan, row), threshold=threshold, oracle=oracle)
+
+
+def budget(effort: Effort, plan: Plan, row: RowRequest) -> Budget:
+    """How far `auto` and `thorough` search a block. `standard` follows the surest way and `fast` reads one pass: neither searches."""
+    least, most = ROWS[effort]
+    affordable = int(SHARE[effort] * (len(plan.prefix) + len(row.continuation)) / len(row.canvas.ids))
+    return Budget(min(max(affordable, least), most), UNREAD_AT_MOST[effort], WIDTH[effort])
 
 
 def read_independent(

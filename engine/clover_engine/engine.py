@@ -106,9 +106,9 @@ class Engine:
             ContextError: the row does not fit the context.
             NoAssignmentError: nothing was found that the oracle allows.
         """
-        self._fit(prefix, [row])
-        state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
-        return search(self.adapter, state, row.canvas, budget, threshold=threshold, oracle=oracle, order=order, seed=seed)
+        return search(
+            self.adapter, self._alone(prefix, row), row.canvas, budget, threshold=threshold, oracle=oracle, order=order, seed=seed
+        )
 
     def likeliest(self, prefix: Sequence[int], row: RowRequest, oracle: Feasibility, *, count: int = 1, seed: int = 0) -> list[BlockRead]:
         """The likeliest allowed assignments under one pass (see `product.likeliest`).
@@ -117,9 +117,7 @@ class Engine:
             ContextError: the row does not fit the context.
             NoAssignmentError: nothing was found that the oracle allows.
         """
-        self._fit(prefix, [row])
-        state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
-        return likeliest(self.adapter, state, row.canvas, oracle, count=count, seed=seed)
+        return likeliest(self.adapter, self._alone(prefix, row), row.canvas, oracle, count=count, seed=seed)
 
     def pairs(self, prefix: Sequence[int], row: RowRequest, *, seed: int = 0) -> list[Pair]:
         """How the row's one-token slots depend on each other (see `pairwise.pairs`).
@@ -127,9 +125,12 @@ class Engine:
         Raises:
             ContextError: the row does not fit the context.
         """
+        return pairs(self.adapter, self._alone(prefix, row), row.canvas, seed=seed)
+
+    def _alone(self, prefix: Sequence[int], row: RowRequest) -> PrefixState:
+        """The state of one row whose continuation is shared as well: many blocks will be read over it."""
         self._fit(prefix, [row])
-        state = self.adapter.branch(self.prefixes.state(prefix), [row.continuation])
-        return pairs(self.adapter, state, row.canvas, seed=seed)
+        return self.adapter.branch(self.adapter.extend(self.prefixes.state(prefix), row.continuation), [()])
 
     def _fit(self, prefix: Sequence[int], rows: Sequence[RowRequest]) -> None:
         longest = max(len(r.continuation) + len(r.canvas.ids) for r in rows)

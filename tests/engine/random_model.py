@@ -32,7 +32,7 @@ class RandomFeatures:
     def encode_block(self, state: TokenState, blocks: Sequence[Sequence[int]]) -> list[torch.Tensor]:
         out: list[torch.Tensor] = []
         for own, block in zip(state.own, blocks, strict=True):
-            seed = hash((self._seed, own, tuple(block))) % 2**31
+            seed = hash((self._seed, (*state.shared, *own), tuple(block))) % 2**31
             out.append(torch.randn(len(block), 8, generator=torch.Generator().manual_seed(seed)) * self._sharpness)
         return out
 
