@@ -12,65 +12,23 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from typing import Any, Literal
 
-from clover_decide.errors import MissingExtraError, RuleError
+from clover_decide.errors import RuleError
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
-from clover_decide.rules.domains import Domain, Names, Picks, Span, State, domain_of, unit
+from clover_decide.rules.cel_library import evaluated, library, parse
+from clover_decide.rules.cel_values import KINDS, AnswerOf, OptionsOf, Sum
+from clover_decide.rules.domains import unit
 from clover_decide.rules.formula import Count, Fixed, Formula, Has, In, Linear, Not, Opaque, all_of, any_of, if_else
 
 MAX_LENGTH, MAX_BRACKETS = 1_000, 60
-_LOOPS = {"all", "exists", "exists_one", "map", "filter", "reduce"}
+LOOPS = {"all", "exists", "exists_one", "map", "filter", "reduce"}
 _SWAPPED = {"relation_gt": "relation_lt", "relation_ge": "relation_le"}
 
 
 class _NotSymbolicError(Exception):
     """A part of the language that only cel-python evaluates."""
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """Σ factor · answer + constant. `kind` keeps dates and lengths of time apart from numbers."""
-
-    terms: Mapping[str, Fraction]
-    constant: Fraction
-    kind: Literal["number", "date", "days"] = "number"
-
-    def plus(self, other: _Sum, sign: int, kind: Literal["number", "date", "days"]) -> _Sum:
-        terms = dict(self.terms)
-        for key, factor in other.terms.items():
-            terms[key] = terms.get(key, Fraction(0)) + sign * factor
-        return _Sum({k: f for k, f in terms.items() if f}, self.constant + sign * other.constant, kind)
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """A choice or text question."""
-
-    key: str
-
-
-@dataclass(frozen=True)
-class _Options:
-    """A multiple choice, or with `counted` the number of its options."""
-
-    key: str
-    counted: bool = False
-
-
-_KINDS: dict[tuple[str, str, str], Literal["number", "date", "days"]] = {
-    ("number", "+", "number"): "number",
-    ("number", "-", "number"): "number",
-    ("date", "-", "date"): "days",
-    ("date", "+", "days"): "date",
-    ("date", "-", "days"): "date",
-    ("days", "+", "date"): "date",
-    ("days", "+", "days"): "days",
-    ("days", "-", "days"): "days",
-}
 
 
 def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) -> Formula:
@@ -82,42 +40,14 @@ def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) ->
     """
     if len(source) > MAX_LENGTH or source.count("(") + source.count("[") > MAX_BRACKETS:
         raise RuleError("too long", path=path, given=source, accepted=f"at most {MAX_LENGTH} characters and {MAX_BRACKETS} brackets")
-    compiler = _Compiler(questions, path, source)
     try:
-        formula = compiler.condition(_parse(source, path))
+        return _Compiler(questions, path, source).condition(parse(source, path))
     except RecursionError:
         raise RuleError("nested too deeply", path=path, accepted="an expression of moderate depth") from None
-    if isinstance(formula, Opaque):
-        compiler.probe(formula)
-    return formula
-
-
-@cache
-def _library() -> Any:
-    try:
-        import celpy
-    except ImportError:
-        raise MissingExtraError("CEL rules need cel-python", path="rules", accepted="pip install 'clover-decide[local]'") from None
-    return celpy
-
-
-@cache
-def _environment() -> Any:
-    """One for all: making its parser takes a fifth of a second, and it holds nothing of an expression."""
-    return _library().Environment()
-
-
-def _parse(source: str, path: str) -> Any:
-    celpy = _library()
-    try:
-        return _environment().compile(source)
-    except celpy.CELParseError as error:
-        told = " ".join(str(error.args[0] if error.args else error).split())
-        raise RuleError(f"not a CEL expression: {told}", path=path, given=source, accepted="such as refund == deposit - damage") from None
 
 
 def _is_condition(value: Any) -> bool:
-    return not isinstance(value, _Answer | _Options | _Sum | str | tuple)
+    return not isinstance(value, AnswerOf | OptionsOf | Sum | str | tuple)
 
 
 class _Compiler:
@@ -173,12 +103,12 @@ class _Compiler:
         return if_else(condition, then, otherwise)
 
     def _literal(self, token: Any) -> Any:
-        celpy = _library()
+        celpy = library()
         if token.type == "BOOL_LIT":
             return Fixed(str(token) == "true")
         if token.type in ("INT_LIT", "FLOAT_LIT", "UINT_LIT"):
             text = str(token).rstrip("uU")
-            return _Sum({}, Fraction(int(text, 16) if "x" in text else text))
+            return Sum({}, Fraction(int(text, 16) if "x" in text else text))
         if token.type in ("STRING_LIT", "MLSTRING_LIT"):
             return str(celpy.evaluation.celstr(token))
         raise _NotSymbolicError
@@ -191,54 +121,54 @@ class _Compiler:
             case Boolean():
                 return In(name, frozenset({True}))
             case Integer() | Score() | Number():
-                return _Sum({name: unit(question)}, Fraction(0))
+                return Sum({name: unit(question)}, Fraction(0))
             case Date():
-                return _Sum({name: Fraction(1)}, Fraction(0), "date")
+                return Sum({name: Fraction(1)}, Fraction(0), "date")
             case MultiChoice():
-                return _Options(name)
+                return OptionsOf(name)
             case Choice() | Quote() | Text():
-                return _Answer(name)
+                return AnswerOf(name)
 
     def _call(self, name: str, arguments: list[Any]) -> Any:
-        if name in _LOOPS or name == "has":
+        if name in LOOPS or name == "has":
             raise self._error(f"{name}() is not available", accepted="comparisons, && || !, + - *, in, size, duration, timestamp")
         values = [self._value(item) for item in (arguments[0].children if arguments else ())]
         match name, values:
-            case "size", [_Options(key, False)]:
-                return _Options(key, counted=True)
+            case "size", [OptionsOf(key, False)]:
+                return OptionsOf(key, counted=True)
             case "duration" | "timestamp", [str(text)]:
                 return self._time(name, text)
         raise _NotSymbolicError
 
-    def _time(self, name: str, text: str) -> _Sum:
-        types = _library().celtypes
+    def _time(self, name: str, text: str) -> Sum:
+        types = library().celtypes
         try:
             if name == "duration":
-                return _Sum({}, Fraction(int(types.DurationType(text).total_seconds()), 86_400), "days")
+                return Sum({}, Fraction(int(types.DurationType(text).total_seconds()), 86_400), "days")
             moment = types.TimestampType(text)
         except (ValueError, OverflowError) as error:
             raise self._error(f"{name}({text!r}): {error}", accepted='duration("720h"), timestamp("2025-01-31T00:00:00Z")') from None
-        return _Sum({}, Fraction(dt.date(moment.year, moment.month, moment.day).toordinal()), "date")
+        return Sum({}, Fraction(dt.date(moment.year, moment.month, moment.day).toordinal()), "date")
 
     def _unary(self, operator: str, value: Any) -> Any:
         if operator == "unary_not" and _is_condition(value):
             return Not(value)
-        if operator == "unary_neg" and isinstance(value, _Sum) and value.kind != "date":
-            return _Sum({}, Fraction(0), value.kind).plus(value, -1, value.kind)
+        if operator == "unary_neg" and isinstance(value, Sum) and value.kind != "date":
+            return Sum({}, Fraction(0), value.kind).plus(value, -1, value.kind)
         raise self._error("! takes a condition, - a number", accepted="!(a && b), -3")
 
     def _arithmetic(self, operator: str, left: Any, right: Any) -> Any:
-        if not isinstance(left, _Sum) or not isinstance(right, _Sum):
+        if not isinstance(left, Sum) or not isinstance(right, Sum):
             raise _NotSymbolicError
         if operator in ("addition_add", "addition_sub"):
             sign = "+" if operator == "addition_add" else "-"
-            kind = _KINDS.get((left.kind, sign, right.kind))
+            kind = KINDS.get((left.kind, sign, right.kind))
             if kind is None:
                 raise self._error(f"{left.kind} {sign} {right.kind} has no meaning", accepted='numbers; dates and duration("24h")')
             return left.plus(right, 1 if sign == "+" else -1, kind)
         if operator == "multiplication_mul" and (not left.terms or not right.terms) and left.kind == right.kind == "number":
             factor, scaled = (left.constant, right) if not left.terms else (right.constant, left)
-            return _Sum({key: f * factor for key, f in scaled.terms.items() if factor}, scaled.constant * factor)
+            return Sum({key: f * factor for key, f in scaled.terms.items() if factor}, scaled.constant * factor)
         raise _NotSymbolicError
 
     def _relation(self, operator: str, left: Any, right: Any) -> Formula:
@@ -252,20 +182,20 @@ class _Compiler:
         if operator == "relation_eq":
             return self._equal(left, right)
         strict = operator == "relation_lt"
-        if isinstance(left, _Options) or isinstance(right, _Options):
+        if isinstance(left, OptionsOf) or isinstance(right, OptionsOf):
             return self._counted(left, right, strict)
         return self._compare(left, right, "<" if strict else "<=")
 
     def _as_date(self, value: Any, other: Any) -> Any:
-        if not isinstance(value, str) or not isinstance(other, _Sum) or other.kind != "date":
+        if not isinstance(value, str) or not isinstance(other, Sum) or other.kind != "date":
             return value
         try:
-            return _Sum({}, Fraction(dt.date.fromisoformat(value).toordinal()), "date")
+            return Sum({}, Fraction(dt.date.fromisoformat(value).toordinal()), "date")
         except ValueError:
             raise self._error(f"{value!r} is compared with a date", accepted="an ISO date, YYYY-MM-DD") from None
 
     def _compare(self, left: Any, right: Any, relation: Literal["<", "<=", "=="]) -> Formula:
-        if not isinstance(left, _Sum) or not isinstance(right, _Sum) or left.kind != right.kind:
+        if not isinstance(left, Sum) or not isinstance(right, Sum) or left.kind != right.kind:
             raise self._error("compares values of different types", accepted='numbers, dates, or dates with + duration("24h")')
         difference = left.plus(right, -1, left.kind)
         if not difference.terms:
@@ -275,29 +205,29 @@ class _Compiler:
 
     def _counted(self, left: Any, right: Any, strict: bool) -> Formula:
         match left, right:
-            case _Options(key, True), _Sum(terms, constant, "number") if not terms:
+            case OptionsOf(key, True), Sum(terms, constant, "number") if not terms:
                 return Count(key, 0, -int(-constant // 1) - 1 if strict else int(constant // 1))
-            case _Sum(terms, constant, "number"), _Options(key, True) if not terms:
+            case Sum(terms, constant, "number"), OptionsOf(key, True) if not terms:
                 return Count(key, int(constant // 1) + 1 if strict else -int(-constant // 1), 10**6)
         raise self._error("a number of options is compared with a constant only", accepted="size(points) >= 2")
 
     def _equal(self, left: Any, right: Any) -> Formula:
         for one, other in ((left, right), (right, left)):
             match one, other:
-                case _Answer(key), str(text):
+                case AnswerOf(key), str(text):
                     return In(key, frozenset({self._named(key, text)}))
-                case _Options(key, True), _Sum(terms, constant, "number") if not terms:
+                case OptionsOf(key, True), Sum(terms, constant, "number") if not terms:
                     return Count(key, int(constant), int(constant)) if constant == int(constant) else Fixed(False)
-                case _Options(key, False), tuple(items):
+                case OptionsOf(key, False), tuple(items):
                     names = {self._option(key, item) for item in items}
                     return all_of([Has(key, o) if o in names else Not(Has(key, o)) for o in self._names(key)])
         match left, right:
-            case _Answer(a), _Answer(b):
+            case AnswerOf(a), AnswerOf(b):
                 shared = [o for o in self._names(a) if o in self._names(b)]
                 return any_of([all_of([In(a, frozenset({o})), In(b, frozenset({o}))]) for o in shared])
             case str(a), str(b):
                 return Fixed(a == b)
-            case (_Sum(), _) | (_, _Sum()):
+            case (Sum(), _) | (_, Sum()):
                 return self._compare(left, right, "==")
         if not _is_condition(left) or not _is_condition(right):
             raise self._error("compares values of different types", accepted="an answer with a value of its own type")
@@ -305,9 +235,9 @@ class _Compiler:
 
     def _member(self, left: Any, right: Any) -> Formula:
         match left, right:
-            case str(text), _Options(key, False):
+            case str(text), OptionsOf(key, False):
                 return Has(key, self._option(key, text))
-            case ((_Answer() | _Sum()), tuple(items)):
+            case ((AnswerOf() | Sum()), tuple(items)):
                 return any_of([self._equal(left, self._as_date(item, left)) for item in items])
         raise self._error("`in` takes an option and a multiple choice, or an answer and a list", accepted='"damage" in points')
 
@@ -326,65 +256,17 @@ class _Compiler:
         return self._option(key, text) if isinstance(self.questions[key], Choice) else text
 
     def _opaque(self, tree: Any) -> Opaque:
-        celpy = _library()
+        """A subtree that cel-python evaluates once all its answers are known."""
         names = frozenset(str(token) for token in tree.scan_values(lambda token: token.type == "IDENT"))
-        if names & _LOOPS:
-            raise self._error(f"{min(names & _LOOPS)}() is not available", accepted="an expression without loops")
-        keys = frozenset(str(found.children[0]) for found in tree.find_data("ident"))
-        for key in sorted(keys):
-            if isinstance(self.questions.get(key), (Quote, Text)):
-                raise self._error(f"{key!r} is free text, which is compared with constants only", accepted=f'{key} == "some text"')
+        if names & LOOPS:
+            raise self._error(f"{min(names & LOOPS)}() is not available", accepted="an expression without loops")
+        keys = sorted({str(found.children[0]) for found in tree.find_data("ident")})
+        for key in keys:
             self._ident(key)
-        program = _environment().program(tree)
-
-        def test(state: State) -> bool:
-            try:
-                return program.evaluate({key: _cel_value(self.questions[key], state[key]) for key in keys}) == celpy.celtypes.BoolType(True)
-            except celpy.CELEvalError:
-                return False
-
-        return Opaque(keys, test)
-
-    def probe(self, formula: Opaque) -> None:
-        """Evaluate once, so that an expression that is no condition, or whose types do not go together, is told now."""
-        celpy = _library()
-        state = {key: _first(self.questions[key]) for key in formula.keys}
-        try:
-            value = (
-                celpy.Environment()
-                .program(_parse(self.source, self.path))
-                .evaluate({key: _cel_value(self.questions[key], state[key]) for key in formula.keys})
-            )
-        except celpy.CELEvalError as error:
-            told = str(error.args[0] if error.args else error).split(" (in ")[0]
-            if "overload" in told or "undeclared" in told or "no such" in told:
-                raise self._error(f"cannot be evaluated: {told}", accepted="values of types that go together") from None
-            return
-        if not isinstance(value, celpy.celtypes.BoolType):
-            raise self._error("not a condition", accepted="an expression that is true or false, such as a comparison")
-
-
-def _first(question: AnyQuestion) -> Domain:
-    """Some answer, as a singleton."""
-    domain = domain_of(question)
-    while not domain.single:
-        domain = domain.parts(())[-1]
-    return domain
-
-
-def _cel_value(question: AnyQuestion, domain: Domain) -> Any:
-    """The answer that a singleton stands for, as cel-python has it."""
-    types = _library().celtypes
-    match domain:
-        case Picks():
-            return types.ListType([types.StringType(option) for option in domain.options if option in domain.chosen])
-        case Span() if isinstance(question, Date):
-            day = dt.date.fromordinal(domain.low)
-            return types.TimestampType(f"{day.isoformat()}T00:00:00Z")
-        case Span() if isinstance(question, Number):
-            return types.DoubleType(float(domain.low * unit(question)))
-        case Span():
-            return types.IntType(domain.low)
-        case Names():
-            value = domain.values[0]
-            return types.BoolType(value) if isinstance(question, Boolean) else types.StringType(value)
+            if isinstance(self.questions[key], (Quote, Text)):
+                raise self._error(f"{key!r} is free text, which is compared with constants only", accepted=f'{key} == "some text"')
+        condition = evaluated(tree, {key: self.questions[key] for key in keys})
+        problem = condition.problem()
+        if problem:
+            raise self._error(problem, accepted="a condition on values of types that go together, such as days / 7 >= 2")
+        return Opaque(frozenset(keys), condition.holds)

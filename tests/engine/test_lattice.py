@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_against_enumeration_of_random_automata() -> None:
 
 
 def _check_prefixes(
-    lattice: Lattice, scores: exact.Floats, weights: dict[tuple[int, ...], float], following: exact.Ahead, seed: int
+    lattice: Lattice, scores: exact.Floats, weights: Mapping[tuple[int, ...], float], following: exact.Ahead, seed: int
 ) -> None:
     """A prefix's own weight and the mass ahead of where it leads are the mass of all strings that begin so."""
     for prefix in {string[:length] for string in weights for length in range(len(string) + 1)}:

@@ -156,3 +156,24 @@ def test_an_explanation_tells_steps_comparison_rules_and_runners_up(random_decid
         assert "Rules that these answers break:" in broken.explain()
     plain = random_decider.decide(TEXT, QUESTIONS).explain()
     assert "Rules" not in plain and "instead" not in plain and "alone" not in plain
+
+
+def test_rules_hold_across_blocks(random_decider: Decider) -> None:
+    """More than eight questions: a later block keeps the rules with the answers that earlier blocks gave."""
+    questions = {f"q{i}": Boolean(f"Is it number {i}?") for i in range(12)}
+    rules = ["q0 != q11", "q10 == q3", "q9 ? q8 : !q8"]
+    for effort in ("fast", "standard", "auto", "thorough"):
+        decision = random_decider.decide(TEXT, questions, rules=rules, effort=effort)  # pyright: ignore[reportArgumentType]
+        values = decision.values()
+        assert len(decision.groups) == 2
+        assert values["q0"] != values["q11"] and values["q10"] == values["q3"] and values["q9"] == values["q8"], effort
+        assert decision.violations == () and not decision.exact
+
+
+def test_an_answer_that_rules_leave_one_way_is_given_that_way(random_decider: Decider) -> None:
+    questions = {"n": Integer("How many?", maximum=999_999), "m": Integer("How many more?", maximum=999_999), "ok": Boolean("Is it?")}
+    for effort in ("fast", "standard", "auto", "thorough"):
+        decision = random_decider.decide(TEXT, questions, rules=["n == 417", "m == 2 * n + 1", "ok == (m > 800)"], effort=effort)  # pyright: ignore[reportArgumentType]
+        assert decision.values() == {"n": 417, "m": 835, "ok": True}, effort
+        # What a search did not read counts against it, even if rules would have cut it.
+        assert decision.needs_review and 0.5 < decision.probability <= 1 + 1e-9, effort

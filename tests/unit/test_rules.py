@@ -297,6 +297,8 @@ def test_helpers() -> None:
         ("start + end == start", "rules[0]", "no meaning"),
         ("points.all(p, p == 'x')", "rules[0]", "all() is not available"),
         ("[1, 2].map(x, [1, 2].map(y, x * y)) == [days]", "rules[0]", "map() is not available"),
+        ("late && days / 2", "rules[0]", "not a condition"),
+        ("late || days / fee > 1.0", "rules[0]", "cannot be evaluated"),
         ("days / fee > 1.0", "rules[0]", "cannot be evaluated"),
         ("days > 1" + " && days > 1" * 200, "rules[0]", "too long"),
         (7, "rules[0]", "not a rule"),

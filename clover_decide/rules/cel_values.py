@@ -1,0 +1,50 @@
+"""What a part of a CEL expression is, if it is not a condition: a sum, an answer, options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Σ factor · answer + constant. `kind` keeps dates and lengths of time apart from numbers."""
+
+    terms: Mapping[str, Fraction]
+    constant: Fraction
+    kind: Literal["number", "date", "days"] = "number"
+
+    def plus(self, other: Sum, sign: int, kind: Literal["number", "date", "days"]) -> Sum:
+        terms = dict(self.terms)
+        for key, factor in other.terms.items():
+            terms[key] = terms.get(key, Fraction(0)) + sign * factor
+        return Sum({k: f for k, f in terms.items() if f}, self.constant + sign * other.constant, kind)
+
+
+@dataclass(frozen=True)
+class AnswerOf:
+    """A choice or text question."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class OptionsOf:
+    """A multiple choice, or with `counted` the number of its options."""
+
+    key: str
+    counted: bool = False
+
+
+KINDS: dict[tuple[str, str, str], Literal["number", "date", "days"]] = {
+    ("number", "+", "number"): "number",
+    ("number", "-", "number"): "number",
+    ("date", "-", "date"): "days",
+    ("date", "+", "days"): "date",
+    ("date", "-", "days"): "date",
+    ("days", "+", "date"): "date",
+    ("days", "+", "days"): "days",
+    ("days", "-", "days"): "days",
+}
