@@ -30,8 +30,6 @@ UNREAD_AT_MOST: Mapping[Effort, float] = {"auto": 1.0, "thorough": 0.001}
 
 RANKED = 32
 """Assignments kept of a search."""
-UNREAD = 0.05
-"""Share of the distribution that may be unread where answers get their marginals from it."""
 CANDIDATES = 8
 """Likely values listed of a question that has no options, for projection."""
 
@@ -78,7 +76,7 @@ def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, th
             found = _read_block(engine, plan, RowRequest(continuation, block.canvas), guarded, effort, threshold)
         except NoAssignmentError as error:
             problem = "no answers that keep the rules exist here" if error.exhausted else "no answers that keep the rules were found"
-            raise RuleError(problem, path="rules", accepted="fewer or wider rules, or effort='thorough'") from None
+            raise RuleError(problem, path="rules", accepted="fewer or wider rules") from None
         part = _of_block(engine, plan, index, block, found)
         parts.append(part)
         known |= {key: answer.value for key, answer in part.answers.items()}
@@ -145,12 +143,10 @@ def _of_block(engine: Engine, plan: Plan, index: int, block: Block, found: Block
         ranked = (Ranked({key: answer.value for key, answer in answers.items()}, probability),)
         return Reading(answers, probability, usage, trace, read.kept, ranked=ranked)
     usage = Usage(0, len(read.ids), found.passes)
-    allowed = found.kept + found.unread
     kept = min(1.0, found.kept / (found.kept + found.broken)) if found.broken else 1.0
     ranked = _ranked(engine, plan, block, found)
     probability = next(iter(ranked)).probability
-    if found.unread <= UNREAD * allowed and len(ranked) > 1:
-        answers = joint_answers(plan, block, found, answers, engine.tokenizer)
+    answers = joint_answers(plan, block, found, answers, engine.tokenizer)
     return Reading(answers, probability, usage, trace, kept, found.exact, found.optimal, ranked)
 
 

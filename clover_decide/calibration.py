@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from clover_decide.confidence import confidence
 from clover_decide.decision import Answer, Effort, Mode
@@ -88,7 +88,8 @@ def questions_hash(questions: QuestionSet) -> str:
 def scaled(probability: float, slope: float, intercept: float) -> float:
     """A probability whose log odds are scaled and shifted."""
     p = min(max(probability, BOUND), 1.0 - BOUND)
-    return 1.0 / (1.0 + math.exp(-(slope * math.log(p / (1.0 - p)) + intercept)))
+    odds = slope * math.log(p / (1.0 - p)) + intercept
+    return 1.0 / (1.0 + math.exp(-max(min(odds, 500.0), -500.0)))
 
 
 def _softened(probabilities: Mapping[str, float], temperature: float) -> dict[str, float]:
@@ -115,12 +116,27 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         raise FormatError("not a calibration of version 1", path=path, accepted="a file that `clover-decide calibrate` wrote")
     try:
         made = Calibration(**{name: value for name, value in data.items() if name != "calibration"})
-        numbers = [made.slope, made.intercept, *made.temperatures.values()]
-        good = all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers) and all(t > 0 for t in made.temperatures.values())
-    except (TypeError, AttributeError):
+        temperatures = dict(made.temperatures)
+    except (TypeError, ValueError):
         raise FormatError(
             "fields are missing, unknown or of the wrong type", path=path, accepted=", ".join(Calibration.__annotations__)
         ) from None
-    if not good or set(made.temperatures) - set(QUESTION_TYPES):
-        raise FormatError("temperatures must be positive numbers by question type", path=path, accepted=", ".join(QUESTION_TYPES))
-    return replace(made, temperatures=FrozenMap(dict(made.temperatures)))
+    for field, good, accepted in (
+        ("model", isinstance(made.model, str), "a fingerprint"),
+        ("mode", made.mode in get_args(Mode), ", ".join(get_args(Mode))),
+        ("effort", made.effort in get_args(Effort), ", ".join(get_args(Effort))),
+        ("questions", isinstance(made.questions, str | None), "a hash, or null"),
+        ("temperatures", not set(temperatures) - set(QUESTION_TYPES), ", ".join(QUESTION_TYPES)),
+        ("temperatures", all(_number(t, 0.01, 100.0) for t in temperatures.values()), "numbers from 0.01 to 100"),
+        ("slope", _number(made.slope, 0.0, 100.0), "a number from 0 to 100"),
+        ("intercept", _number(made.intercept, -100.0, 100.0), "a number from -100 to 100"),
+        ("groups", isinstance(made.groups, int) and not isinstance(made.groups, bool), "a whole number"),
+        ("data", isinstance(made.data, str), "a hash"),
+    ):
+        if not good:
+            raise FormatError("not a value of a calibration", path=f"{path}.{field}", given=data[field], accepted=accepted)
+    return replace(made, temperatures=FrozenMap(temperatures))
+
+
+def _number(value: Any, low: float, high: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high

@@ -214,7 +214,7 @@ class Decider:
         results = [self._read_once(plan, options) for plan in plans]
         reading = averaged([reading for reading, _ in results], questions.questions, options.mode)
         if options.project and options.mode == "independent":
-            answers = projected(options.rules, reading.answers, results[0][1])
+            answers = projected(options.rules, reading.answers, results[0][1], plans[0].material.text)
             reading = replace(reading, answers=answers, probability=math.prod(answer.probability for answer in answers.values()))
         wanted = options.dependence or options.abstain.gap is not None
         if wanted and options.mode == "joint":

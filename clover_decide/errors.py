@@ -34,7 +34,7 @@ class CloverError(Exception):
     def _message(self) -> str:
         text = f"{self.path}: {self.problem}" if self.path else self.problem
         if self.given is not None:
-            shown = repr(self.given)
+            shown = _shown(self.given)
             text += f"; given {shown if len(shown) <= 80 else shown[:77] + '...'}"
         return f"{text}; accepted: {self.accepted}" if self.accepted else text
 
@@ -45,7 +45,7 @@ class CloverError(Exception):
 
     def as_dict(self) -> dict[str, Any]:
         """JSON form used by the CLI and in batch rows."""
-        given = None if self.given is None else repr(self.given)[:200]
+        given = None if self.given is None else _shown(self.given)[:200]
         return {
             "error": type(self).__name__,
             "path": self.path,
@@ -53,6 +53,13 @@ class CloverError(Exception):
             "given": given,
             "accepted": self.accepted,
         }
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__} too large to be shown"
 
 
 class InputError(CloverError):

@@ -57,7 +57,7 @@ def _likely(decision: Decision) -> list[str]:
         if decision.exact
         else "no other assignment is likelier"
         if decision.optimal
-        else "the search was stopped"
+        else "not known to be the likeliest"
     )
     lines = [f"All answers together: {decision.probability:.2f} ({known})."]
     return lines + [f"  instead {_changes(decision, other)}: {other.probability:.3f}" for other in decision.alternatives]

@@ -44,38 +44,41 @@ def read_answer(question: AnyQuestion, codes: Codes | None, slot: SlotRead, mate
 
 
 def joint_answers(plan: Plan, block: Block, found: JointRead, answers: Mapping[str, Answer], tokenizer: Tokenizer) -> dict[str, Answer]:
-    """Answers whose probabilities are marginals of the joint distribution that a search has read."""
+    """Answers whose probabilities are marginals of the joint distribution, as far as a search has read it.
+
+    What it has not read is shared out as the way to the best assignment had it; so none is less probable than all together.
+    """
+    allowed = found.kept + found.unread
     out: dict[str, Answer] = {}
     for slot, key in enumerate(block.keys):
         weights: dict[Value, float] = {}
         for assignment in found.assignments:
             value, _ = value_of(plan.questions.questions[key], plan.codes[key], assignment.tokens[slot], plan.material, tokenizer)
-            weights[value] = weights.get(value, 0.0) + math.exp(assignment.log_probability) / found.kept
-        out[key] = _with_marginals(plan.questions.questions[key], answers[key], weights)
+            weights[value] = weights.get(value, 0.0) + math.exp(assignment.log_probability) / allowed
+        out[key] = _with_marginals(plan.questions.questions[key], answers[key], weights, found.unread / allowed)
     return out
 
 
-def _with_marginals(question: AnyQuestion, answer: Answer, weights: Mapping[Value, float]) -> Answer:
+def _with_marginals(question: AnyQuestion, answer: Answer, weights: Mapping[Value, float], unread: float) -> Answer:
     assert answer.value is not None, "withheld before it was read"
-    probability = min(1.0, weights[answer.value])
     match question:
         case Boolean():
-            probabilities = {"true": weights.get(True, 0.0), "false": weights.get(False, 0.0)}
+            found = {"true": weights.get(True, 0.0), "false": weights.get(False, 0.0)}
         case Choice():
-            probabilities = {o.value: weights.get(o.value, 0.0) for o in question.options}
+            found = {o.value: weights.get(o.value, 0.0) for o in question.options}
         case Score():
-            probabilities = {str(i): weights.get(i, 0.0) for i in range(len(question.levels))}
+            found = {str(i): weights.get(i, 0.0) for i in range(len(question.levels))}
         case MultiChoice():
-            probabilities = {
+            found = {
                 o.value: sum(p for value, p in weights.items() if isinstance(value, tuple) and o.value in value) for o in question.options
             }
         case _:
             ranked = sorted(weights.items(), key=lambda item: (-item[1], str(item[0])))
-            probabilities = {str(value): p for value, p in ranked[:LISTED]}
-    probabilities = {name: min(1.0, p) for name, p in probabilities.items()}
-    return replace(
-        answer, probability=probability, probabilities=FrozenMap(probabilities), confidence=confidence(question, probabilities, probability)
-    )
+            found = {str(value): p for value, p in ranked[:LISTED]}
+    probabilities = {name: min(1.0, p + unread * answer.probabilities.get(name, 0.0)) for name, p in found.items()}
+    probability = min(1.0, weights[answer.value] + unread * answer.probability)
+    sure = confidence(question, probabilities, probability)
+    return replace(answer, probability=probability, probabilities=FrozenMap(probabilities), confidence=sure)
 
 
 def alone(answer: Answer) -> Distribution:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from clover_decide.decision import Value
@@ -13,7 +13,7 @@ from clover_decide.prompt import Codes, answer_text
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
 from clover_decide.rules.domains import Domain, Names, Picks, merged
 from clover_decide.rules.rule_set import RuleSet
-from clover_decide.rules.solve import feasible, project
+from clover_decide.rules.solve import ALLOWANCE, Allowance, feasible, project
 from clover_decide.slots import dates, integers, quote_source, selection, value_of
 from clover_engine.constraint.automaton import TokenAutomaton
 from clover_engine.constraint.builders import pattern, trie, union
@@ -32,6 +32,7 @@ class BlockRules:
     material: Material
     tokenizer: Tokenizer
     known: Mapping[str, Value | None]
+    allowance: Allowance = field(default_factory=lambda: Allowance(ALLOWANCE), compare=False)
 
     def related(self, slot: int) -> frozenset[int]:
         """Slots of questions that rules connect with this one, directly or through others."""
@@ -41,7 +42,7 @@ class BlockRules:
     def language(self, slot: int, filled: Values) -> TokenAutomaton | None:
         """The strings of the values that rules still allow; None where they restrict nothing."""
         key = self.keys[slot]
-        parts = project(self.rules.about(key), self.rules.state(self._values(filled)), key)
+        parts = project(self.rules.about(key), self.rules.state(self._values(filled)), key, self.allowance)
         if parts == [self.rules.whole[key]]:
             return None
         return self._automaton(key, parts)
@@ -49,7 +50,7 @@ class BlockRules:
     def possible(self, filled: Values) -> bool:
         """Whether the rules about these questions can still hold."""
         about = self.rules.about(self.keys[next(iter(filled))])
-        return feasible(about, self.rules.state(self._values(filled))) is not False
+        return feasible(about, self.rules.state(self._values(filled)), self.allowance) is not False
 
     def _values(self, filled: Values) -> dict[str, Any]:
         named = {self.keys[s]: tokens for s, tokens in filled.items() if self.keys[s] in self.rules.whole}
@@ -72,7 +73,7 @@ class BlockRules:
                 assert codes is not None
                 return trie([(token,) for part in merged(parts) for token in codes.ids[part.low : part.high + 1]])
             case MultiChoice():
-                return _united([self._marked(part) for part in parts if isinstance(part, Picks)])
+                return _united([self._marked(question, part) for part in parts if isinstance(part, Picks)])
             case Integer() | Number():
                 decimals = question.decimals if isinstance(question, Number) else 0
                 return _united([integers(part.low, part.high, decimals, self.tokenizer) for part in merged(parts)])
@@ -83,8 +84,10 @@ class BlockRules:
             case Quote() | Text():
                 return self._strings(question, parts)
 
-    def _marked(self, part: Picks) -> TokenAutomaton:
-        marks = tuple(True if o in part.chosen else False if o in part.excluded else None for o in part.options)
+    def _marked(self, question: MultiChoice, part: Picks) -> TokenAutomaton:
+        # In the order in which the options are asked, which need not be that in which they were given.
+        names = (option.value for option in question.options)
+        marks = tuple(True if name in part.chosen else False if name in part.excluded else None for name in names)
         return selection(marks, part.least, part.most, self.tokenizer)
 
     def _strings(self, question: Quote | Text, parts: Sequence[Domain]) -> TokenAutomaton | None:

@@ -78,7 +78,7 @@ def decide_command(
         abstain=chosen_limits(abstain),
     )
     if as_json:
-        print(json_line(decision.as_dict()))
+        print(json_line({**decision.as_dict(), **({"explanation": decision.explain()} if explain else {})}))
     else:
         from clover_decide.cli.view import print_decision
 

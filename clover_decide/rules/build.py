@@ -9,11 +9,15 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from itertools import combinations, pairwise
+from math import comb
 from typing import Any
 
 from clover_decide.errors import RuleError
 
 Condition = Mapping[str, Any]
+
+MOST = 300
+"""Combinations that `at_most` spells out."""
 
 
 def implies(condition: Condition, consequence: Condition) -> dict[str, Any]:
@@ -33,13 +37,18 @@ def exactly_one(*conditions: Condition) -> dict[str, Any]:
 
 def at_most(count: int, *conditions: Condition) -> dict[str, Any]:
     """No more than `count` of the conditions hold."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        raise RuleError("not a count", path="at_most", given=count, accepted="a whole number from 0 on")
     schemas = _all(conditions, 1, "at_most")
+    if comb(len(schemas), count + 1) > MOST:
+        problem = f"{count} of {len(schemas)} conditions make more than {MOST} combinations"
+        raise RuleError(problem, path="at_most", accepted="fewer conditions, or a count in CEL such as size(points) <= 2")
     return {"allOf": [{"not": {"allOf": list(some)}} for some in combinations(schemas, count + 1)] or [True]}
 
 
 def monotone(*ids: str) -> str:
     """Answers that never fall in the given order: numbers, levels or dates. A CEL expression, so ids must be plain names."""
-    bad = next((name for name in ids if not name.isidentifier()), None)
+    bad = next((name for name in ids if not (isinstance(name, str) and name.isascii() and name.isidentifier())), None)
     if len(ids) < 2 or bad is not None:
         raise RuleError("cannot be put in order", path="monotone", given=bad or ids, accepted="two or more ids of letters, digits and _")
     return " && ".join(f"{a} <= {b}" for a, b in pairwise(ids))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,11 @@ from typing import Any
 from clover_decide.errors import MissingExtraError, RuleError
 from clover_decide.questions import AnyQuestion, Boolean, Date, Number
 from clover_decide.rules.domains import Domain, Names, Picks, Span, State, domain_of, unit
+
+FAILURES = (ArithmeticError, TypeError, ValueError, KeyError, AttributeError, IndexError, RuntimeError, NotImplementedError)
+"""What an evaluation raises besides the library's own error."""
+DEPENDS = ("zero", "overflow", "range")
+"""Words of messages about failures that depend on the answers."""
 
 
 @cache
@@ -48,17 +54,22 @@ class Evaluated:
         """Whether it is true of the answers' singletons; an evaluation that fails is not."""
         try:
             return self._value(state) == library().celtypes.BoolType(True)
-        except library().CELEvalError:
+        except (library().CELEvalError, *FAILURES):
             return False
 
     def problem(self) -> str:
         """What is wrong with it whatever the answers: types that do not go together, or no condition. Found by trying some."""
-        try:
-            value = self._value({key: _first(question) for key, question in self.questions.items()})
-        except library().CELEvalError as error:
-            told = str(error.args[0] if error.args else error).split(" (in ")[0]
-            return f"cannot be evaluated: {told}" if any(word in told for word in ("overload", "undeclared", "no such")) else ""
-        return "" if isinstance(value, library().celtypes.BoolType) else "not a condition"
+        for last in (False, True):
+            try:
+                value = self._value({key: _some(question, last) for key, question in self.questions.items()})
+            except (library().CELEvalError, *FAILURES) as error:
+                told = _readable(str(error.args[0] if error.args else error))
+                if not any(word in told for word in DEPENDS):
+                    return f"cannot be evaluated: {told}"
+                continue
+            if not isinstance(value, library().celtypes.BoolType):
+                return "not a condition"
+        return ""
 
     def _value(self, state: State) -> Any:
         return self.program.evaluate({key: _cel_value(question, state[key]) for key, question in self.questions.items()})
@@ -69,12 +80,18 @@ def evaluated(tree: Any, questions: Mapping[str, AnyQuestion]) -> Evaluated:
     return Evaluated(environment().program(tree), questions)
 
 
-def _first(question: AnyQuestion) -> Domain:
+def _some(question: AnyQuestion, last: bool) -> Domain:
     """Some answer, as a singleton."""
     domain = domain_of(question)
     while not domain.single:
-        domain = domain.parts(())[-1]
+        domain = domain.parts(())[-1 if last else 0]
     return domain
+
+
+def _readable(told: str) -> str:
+    """The library's message without its classes and tokens."""
+    short = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", told.split(" (in ")[0])
+    return re.sub(r"Token\('\w+', '(?:\w+_)?(\w+)'\)", r"\1", short)
 
 
 def _cel_value(question: AnyQuestion, domain: Domain) -> Any:

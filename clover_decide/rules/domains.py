@@ -158,3 +158,17 @@ def merged(parts: Sequence[Domain]) -> list[Span]:
         else:
             out.append(part)
     return out
+
+
+def hull(parts: Sequence[Domain]) -> Domain:
+    """The smallest domain that holds all parts of one."""
+    first = parts[0]
+    if isinstance(first, Span):
+        spans = [part for part in parts if isinstance(part, Span)]
+        return Span(min(part.low for part in spans), max(part.high for part in spans))
+    if isinstance(first, Names):
+        names = [part for part in parts if isinstance(part, Names)]
+        return Names(tuple(value for part in names for value in part.values), any(part.other for part in names))
+    picks = [part for part in parts if isinstance(part, Picks)]
+    chosen = frozenset.intersection(*(part.chosen for part in picks))
+    return replace(first, chosen=chosen, excluded=frozenset.intersection(*(part.excluded for part in picks)))

@@ -5,6 +5,7 @@ a search; it is the same code. Every formula has
 
 * `keys`, the questions it speaks of,
 * `evaluate(state)`, its truth over the domains in `state`,
+* `cost`, roughly how long evaluating it takes, in comparisons,
 * `cuts(key, state)`, where the domain of a question is best split to decide it: after these numbers, at these values.
 """
 
@@ -29,6 +30,7 @@ class Fixed:
 
     value: bool
     keys: frozenset[str] = frozenset()
+    cost = 1
 
     def evaluate(self, state: State) -> Truth:
         return self.value
@@ -47,6 +49,10 @@ class AtLeast:
     @cached_property
     def keys(self) -> frozenset[str]:
         return frozenset().union(*(part.keys for part in self.parts))
+
+    @cached_property
+    def cost(self) -> int:
+        return 1 + sum(part.cost for part in self.parts)
 
     def evaluate(self, state: State) -> Truth:
         held = undecided = 0
@@ -72,6 +78,10 @@ class Not:
     def keys(self) -> frozenset[str]:
         return self.part.keys
 
+    @property
+    def cost(self) -> int:
+        return self.part.cost
+
     def evaluate(self, state: State) -> Truth:
         truth = self.part.evaluate(state)
         return None if truth is None else not truth
@@ -86,6 +96,8 @@ class In:
 
     key: str
     values: frozenset[Any]
+
+    cost = 1
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -113,6 +125,8 @@ class Linear:
     terms: Mapping[str, int]
     constant: int
     relation: Literal["<", "<=", "=="]
+
+    cost = 2
 
     @classmethod
     def of(cls, terms: Mapping[str, Fraction], constant: Fraction, relation: Literal["<", "<=", "=="]) -> Linear:
@@ -156,6 +170,8 @@ class Multiple:
     key: str
     of: int
 
+    cost = 1
+
     @cached_property
     def keys(self) -> frozenset[str]:
         return frozenset({self.key})
@@ -181,6 +197,8 @@ class Has:
     key: str
     option: str
 
+    cost = 1
+
     @cached_property
     def keys(self) -> frozenset[str]:
         return frozenset({self.key})
@@ -203,6 +221,8 @@ class Count:
     key: str
     least: int
     most: int
+
+    cost = 1
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -227,6 +247,8 @@ class Opaque:
     keys: frozenset[str]
     test: Callable[[State], bool] = field(compare=False)
 
+    cost = 80
+
     def evaluate(self, state: State) -> Truth:
         return self.test(state) if all(state[key].single for key in self.keys) else None
 
@@ -239,6 +261,13 @@ Formula = Fixed | AtLeast | Not | In | Linear | Multiple | Has | Count | Opaque
 
 def all_of(parts: Sequence[Formula]) -> Formula:
     return parts[0] if len(parts) == 1 else AtLeast(tuple(parts), len(parts)) if parts else Fixed(True)
+
+
+def conjuncts(formula: Formula) -> list[Formula]:
+    """The conditions that all have to hold for the formula to hold."""
+    if isinstance(formula, AtLeast) and formula.count == len(formula.parts):
+        return [part for inner in formula.parts for part in conjuncts(inner)]
+    return [formula]
 
 
 def any_of(parts: Sequence[Formula]) -> Formula:

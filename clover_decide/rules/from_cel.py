@@ -20,9 +20,9 @@ from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer,
 from clover_decide.rules.cel_library import evaluated, library, parse
 from clover_decide.rules.cel_values import KINDS, AnswerOf, OptionsOf, Sum
 from clover_decide.rules.domains import unit
-from clover_decide.rules.formula import Count, Fixed, Formula, Has, In, Linear, Not, Opaque, all_of, any_of, if_else
+from clover_decide.rules.formula import AtLeast, Count, Fixed, Formula, Has, In, Linear, Not, Opaque, all_of, any_of, if_else
 
-MAX_LENGTH, MAX_BRACKETS = 1_000, 60
+MAX_LENGTH, MAX_BRACKETS, MAX_DIGITS = 1_000, 60, 30
 LOOPS = {"all", "exists", "exists_one", "map", "filter", "reduce"}
 _SWAPPED = {"relation_gt": "relation_lt", "relation_ge": "relation_le"}
 
@@ -41,13 +41,24 @@ def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) ->
     if len(source) > MAX_LENGTH or source.count("(") + source.count("[") > MAX_BRACKETS:
         raise RuleError("too long", path=path, given=source, accepted=f"at most {MAX_LENGTH} characters and {MAX_BRACKETS} brackets")
     try:
-        return _Compiler(questions, path, source).condition(parse(source, path))
+        tree = parse(source, path)
+        compiler = _Compiler(questions, path, source)
+        return compiler.guarded(tree, compiler.condition(tree))
     except RecursionError:
         raise RuleError("nested too deeply", path=path, accepted="an expression of moderate depth") from None
 
 
 def _is_condition(value: Any) -> bool:
     return not isinstance(value, AnswerOf | OptionsOf | Sum | str | tuple)
+
+
+def _has_opaque(formula: Formula) -> bool:
+    match formula:
+        case AtLeast(parts, _):
+            return any(_has_opaque(part) for part in parts)
+        case Not(part):
+            return _has_opaque(part)
+    return isinstance(formula, Opaque)
 
 
 class _Compiler:
@@ -65,6 +76,18 @@ class _Compiler:
         if not _is_condition(value):
             raise self._error("not a condition", accepted="an expression that is true or false, such as a comparison")
         return value
+
+    def guarded(self, tree: Any, formula: Formula) -> Formula:
+        """The condition, with the whole expression evaluated once more where a part of it can fail.
+
+        A failing part is not true, but what denies it is not true either, and only the library carries the failure that far.
+        """
+        if isinstance(formula, Opaque) or not _has_opaque(formula):
+            return formula
+        keys = formula.keys
+        whole = evaluated(tree, {key: self.questions[key] for key in keys})
+        # Where it mixes kinds of numbers, or a date with a text, the library cannot evaluate it as a whole.
+        return formula if whole.problem() else all_of([formula, Opaque(keys, whole.holds)])
 
     def _error(self, problem: str, accepted: str = "") -> RuleError:
         return RuleError(problem, path=self.path, given=self.source, accepted=accepted)
@@ -87,13 +110,13 @@ class _Compiler:
                 return self._unary(children[0].data, self._value(children[1]))
             case "literal":
                 return self._literal(children[0])
-            case "ident":
+            case "ident" | "dot_ident":
                 return self._ident(str(children[0]))
             case "ident_arg":
                 return self._call(str(children[0]), children[1:])
             case "list_lit":
                 return tuple(self._value(item) for item in (children[0].children if children else ()))
-            case _ if len(children) == 1 and tree.data not in ("member_dot", "dot_ident", "map_lit"):
+            case _ if len(children) == 1 and tree.data not in ("member_dot", "map_lit"):
                 return self._value(children[0])
         raise _NotSymbolicError
 
@@ -108,6 +131,9 @@ class _Compiler:
             return Fixed(str(token) == "true")
         if token.type in ("INT_LIT", "FLOAT_LIT", "UINT_LIT"):
             text = str(token).rstrip("uU")
+            _, _, exponent = text.lower().partition("e") if "x" not in text.lower() else ("", "", "")
+            if len(text) > MAX_DIGITS or abs(int(exponent or 0)) > MAX_DIGITS:
+                raise self._error(f"the number {text} is out of range", accepted=f"at most {MAX_DIGITS} digits and an exponent to match")
             return Sum({}, Fraction(int(text, 16) if "x" in text else text))
         if token.type in ("STRING_LIT", "MLSTRING_LIT"):
             return str(celpy.evaluation.celstr(token))
@@ -144,11 +170,12 @@ class _Compiler:
         types = library().celtypes
         try:
             if name == "duration":
-                return Sum({}, Fraction(int(types.DurationType(text).total_seconds()), 86_400), "days")
-            moment = types.TimestampType(text)
+                return Sum({}, Fraction(types.DurationType(text) // dt.timedelta(microseconds=1), 86_400_000_000), "days")
+            moment = types.TimestampType(text).astimezone(dt.UTC)
         except (ValueError, OverflowError) as error:
             raise self._error(f"{name}({text!r}): {error}", accepted='duration("720h"), timestamp("2025-01-31T00:00:00Z")') from None
-        return Sum({}, Fraction(dt.date(moment.year, moment.month, moment.day).toordinal()), "date")
+        since = dt.datetime(moment.year, moment.month, moment.day, tzinfo=dt.UTC)
+        return Sum({}, moment.toordinal() + Fraction((moment - since) // dt.timedelta(microseconds=1), 86_400_000_000), "date")
 
     def _unary(self, operator: str, value: Any) -> Any:
         if operator == "unary_not" and _is_condition(value):
@@ -196,7 +223,10 @@ class _Compiler:
 
     def _compare(self, left: Any, right: Any, relation: Literal["<", "<=", "=="]) -> Formula:
         if not isinstance(left, Sum) or not isinstance(right, Sum) or left.kind != right.kind:
-            raise self._error("compares values of different types", accepted='numbers, dates, or dates with + duration("24h")')
+            accepted = (
+                'numbers (a score is the index of its level), dates, or dates with + duration("24h"); texts and options with == and != only'
+            )
+            raise self._error("compares values of different types, or of one that has no order", accepted=accepted)
         difference = left.plus(right, -1, left.kind)
         if not difference.terms:
             zero = difference.constant
@@ -257,10 +287,12 @@ class _Compiler:
 
     def _opaque(self, tree: Any) -> Opaque:
         """A subtree that cel-python evaluates once all its answers are known."""
-        names = frozenset(str(token) for token in tree.scan_values(lambda token: token.type == "IDENT"))
-        if names & LOOPS:
-            raise self._error(f"{min(names & LOOPS)}() is not available", accepted="an expression without loops")
-        keys = sorted({str(found.children[0]) for found in tree.find_data("ident")})
+        called = {str(found.children[1]) for found in tree.find_data("member_dot_arg")} | {
+            str(found.children[0]) for found in tree.find_data("ident_arg")
+        }
+        if called & LOOPS:
+            raise self._error(f"{min(called & LOOPS)}() is not available", accepted="an expression without loops")
+        keys = sorted({str(found.children[0]) for name in ("ident", "dot_ident") for found in tree.find_data(name)})
         for key in keys:
             self._ident(key)
             if isinstance(self.questions[key], (Quote, Text)):

@@ -25,7 +25,7 @@ _OBJECT = _COMBINED | {"properties", "required", "dependentSchemas", "dependentR
 _ANSWER = {"const", "enum", "type"}
 _BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 _ITEMS = {"contains", "minItems", "maxItems"}
-_DEPTH, _PARTS = 32, 2_000
+_DEPTH, _PARTS, _LARGEST = 64, 2_000, 1e15
 
 
 @dataclass
@@ -81,17 +81,28 @@ def _answer(schema: Any, key: str, question: AnyQuestion, reader: _Reader, path:
     )
     _check(schema, known, reader, path, refs)
     wanted = _json_type(question)
-    if schema.get("type", wanted) != wanted:
-        raise RuleError(f"{key!r} is a {question.type}", path=f"{path}.type", given=schema["type"], accepted=wanted)
+    given = schema.get("type", wanted)
+    types = given if isinstance(given, list) else [given]
+    if wanted not in types and not (wanted == "integer" and "number" in types):
+        raise RuleError(f"{key!r} is a question of type {question.type}", path=f"{path}.type", given=given, accepted=wanted)
     parts = _combined(schema, reader, path, refs, lambda s, r, p, f: _answer(s, key, question, r, p, f))
     if "const" in schema:
         parts.append(_equals(schema["const"], key, question, reader, f"{path}.const"))
     if "enum" in schema:
-        parts.append(any_of([_equals(value, key, question, reader, f"{path}.enum") for value in _list(schema, "enum", path)]))
+        parts.append(_one_of_values(_list(schema, "enum", path), key, question, reader, f"{path}.enum"))
     parts += [_bound(name, schema[name], key, question, f"{path}.{name}") for name in sorted(_BOUNDS & set(schema))]
     if "multipleOf" in schema:
         parts.append(_multiple(schema["multipleOf"], key, question, f"{path}.multipleOf"))
     return all_of(parts + _items(schema, key, question, reader, path))
+
+
+def _one_of_values(values: list[Any], key: str, question: AnyQuestion, reader: _Reader, path: str) -> Formula:
+    reader.parts += len(values)
+    if reader.parts > _PARTS:
+        raise RuleError("too many values", path=path, accepted=f"{_PARTS} parts of a schema, values among them")
+    found = [_equals(value, key, question, reader, path) for value in values]
+    single = [part.values for part in found if isinstance(part, In)]
+    return In(key, frozenset().union(*single)) if found and len(single) == len(found) else any_of(found)
 
 
 def _combined(
@@ -114,8 +125,9 @@ def _combined(
             parts.append(join([read(part, reader, f"{path}.{word}[{i}]", refs) for i, part in enumerate(listed)]))
     if "not" in schema:
         parts.append(Not(read(schema["not"], reader, f"{path}.not", refs)))
+    # Without an "if" the other two say nothing, but what they say is read all the same.
+    branches = [read(schema.get(word, True), reader, f"{path}.{word}", refs) for word in ("if", "then", "else")]
     if "if" in schema:
-        branches = [read(schema.get(word, True), reader, f"{path}.{word}", refs) for word in ("if", "then", "else")]
         parts.append(if_else(*branches))
     return parts
 
@@ -124,8 +136,8 @@ def _check(schema: Any, known: set[str], reader: _Reader, path: str, refs: tuple
     if not isinstance(schema, Mapping):
         raise RuleError("not a schema", path=path, given=schema, accepted="an object, true or false")
     reader.parts += 1
-    if reader.parts > _PARTS or path.count(".") > 4 * _DEPTH or len(refs) > _DEPTH:
-        raise RuleError("the schema is too large or nested too deeply", path=path, accepted=f"{_PARTS} parts, {_DEPTH} levels")
+    if reader.parts > _PARTS or path.count(".") > _DEPTH or len(refs) > _DEPTH:
+        raise RuleError("the schema is too large or nested too deeply", path=path, accepted=f"{_PARTS} parts, {_DEPTH} keywords deep")
     unknown = sorted(set(schema) - known - _NOTES)
     if unknown:
         raise RuleError(f"keyword {unknown[0]!r} is not supported here", path=f"{path}.{unknown[0]}", accepted=", ".join(sorted(known)))
@@ -146,7 +158,7 @@ def _target(ref: Any, reader: _Reader, path: str, refs: tuple[str, ...]) -> tupl
 
 
 def _question(key: Any, reader: _Reader, path: str) -> AnyQuestion:
-    if key not in reader.questions:
+    if not isinstance(key, str) or key not in reader.questions:
         raise RuleError("names an unknown question", path=path, given=key, accepted=", ".join(reader.questions))
     return reader.questions[key]
 
@@ -184,8 +196,8 @@ def _json_type(question: AnyQuestion) -> str:
 
 
 def _bound(word: str, value: Any, key: str, question: AnyQuestion, path: str) -> Formula:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise RuleError("a bound must be a number", path=path, given=value, accepted="a number")
+    if not _is_number(value):
+        raise RuleError("a bound must be a number", path=path, given=value, accepted=f"a number, at most {_LARGEST:.0e} in size")
     limit, step = Fraction(str(value)), unit(question)
     relation = "<" if word.startswith("exclusive") else "<="
     lower = word.lower().endswith("minimum")
@@ -193,7 +205,7 @@ def _bound(word: str, value: Any, key: str, question: AnyQuestion, path: str) ->
 
 
 def _multiple(value: Any, key: str, question: AnyQuestion, path: str) -> Formula:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+    if not _is_number(value) or value <= 0:
         raise RuleError("not a positive number", path=path, given=value, accepted="a number above 0")
     # A multiple of p/q steps that is a whole number of steps is a multiple of p.
     return Multiple(key, (Fraction(str(value)) / unit(question)).numerator)
@@ -223,6 +235,10 @@ def _contains(schema: Any, key: str, question: MultiChoice, path: str) -> Formul
     )
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
+
+
 def _option(value: Any, question: Choice | MultiChoice, path: str) -> str:
     names = [option.value for option in question.options]
     if value not in names:
@@ -236,11 +252,12 @@ def _equals(value: Any, key: str, question: AnyQuestion, reader: _Reader, path: 
             return In(key, frozenset({value}))
         case Choice():
             back = {(type(v), v): name for name, v in reader.raw.get(key, {}).items()}
-            return In(key, frozenset({_option(back.get((type(value), value), value), question, path)}))
+            scalar = isinstance(value, (str, int, float, bool))
+            return In(key, frozenset({_option(back.get((type(value), value), value) if scalar else value, question, path)}))
         case MultiChoice() if isinstance(value, list):
             names = {_option(item, question, path) for item in value}
             return all_of([Has(key, o.value) if o.value in names else Not(Has(key, o.value)) for o in question.options])
-        case Integer() | Score() | Number() if isinstance(value, (int, float)) and not isinstance(value, bool):
+        case Integer() | Score() | Number() if _is_number(value):
             return In(key, frozenset({_step(value, question, path)}))
         case Date() if isinstance(value, str):
             return In(key, frozenset({_ordinal(value, path)}))

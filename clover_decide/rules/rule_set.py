@@ -13,7 +13,7 @@ from clover_decide.frozen import FrozenMap
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import AnyQuestion
 from clover_decide.rules.domains import Domain, State, domain_of, singleton
-from clover_decide.rules.formula import AtLeast, Formula, In, Not
+from clover_decide.rules.formula import AtLeast, Formula, In, Not, conjuncts
 from clover_decide.rules.from_cel import cel_formula
 from clover_decide.rules.from_schema import schema_formula
 from clover_decide.rules.solve import conflict, feasible
@@ -44,7 +44,7 @@ class RuleSet:
 
     @cached_property
     def formulas(self) -> tuple[Formula, ...]:
-        return tuple(rule.formula for rule in self.rules)
+        return tuple(part for rule in self.rules for part in conjuncts(rule.formula))
 
     @cached_property
     def _clusters(self) -> Mapping[str, frozenset[str]]:
@@ -88,6 +88,9 @@ def read_rules(rules: Any, questions: QuestionSet) -> RuleSet:
         LimitError: too many rules.
     """
     if isinstance(rules, RuleSet):
+        other = next((key for key, question in rules.questions.items() if questions.questions.get(key) != question), None)
+        if other is not None:
+            raise RuleError("rules read for other questions", path="rules", given=other, accepted="rules read for these questions")
         return rules
     listed = [] if rules is None else [rules] if isinstance(rules, (Mapping, str)) else rules
     if not isinstance(listed, (list, tuple)):
@@ -100,7 +103,7 @@ def read_rules(rules: Any, questions: QuestionSet) -> RuleSet:
     whole = {key: domain_of(question, named[key]) for key, question in questions.questions.items() if key in keys}
     result = RuleSet(read, FrozenMap({key: questions.questions[key] for key in whole}), FrozenMap(whole))
     if read and feasible(result.formulas, result.whole) is False:
-        broken = conflict(result.formulas, result.whole)
+        broken = conflict([rule.formula for rule in read], result.whole)
         problem = "can never hold" if len(broken) == 1 else f"{len(broken)} rules cannot hold together"
         told = "; ".join(f"rules[{i}] {read[i].text}" for i in broken)
         raise RuleError(f"{problem}: {told}", path="rules", accepted="rules that some answers keep")
@@ -109,7 +112,7 @@ def read_rules(rules: Any, questions: QuestionSet) -> RuleSet:
 
 def _read(rule: Any, questions: QuestionSet, path: str) -> Rule:
     if isinstance(rule, Rule):
-        return rule
+        return _read(rule.source, questions, path)
     if isinstance(rule, str):
         return Rule(rule, rule, cel_formula(rule, questions.questions, path))
     if not isinstance(rule, (Mapping, bool)):
@@ -122,7 +125,9 @@ def _read(rule: Any, questions: QuestionSet, path: str) -> Rule:
             raise RuleError("not a CEL expression", path=f"{path}.cel", given=rule["cel"], accepted="text")
         inner = _read(rule["cel"] if "cel" in rule else rule["schema"], questions, path)
         return Rule(text or inner.text, rule, inner.formula)
-    return Rule(_shown(rule), rule, schema_formula(rule, questions.questions, questions.raw, path))
+    # Read first: what is too deep or too large to be read cannot be shown either.
+    formula = schema_formula(rule, questions.questions, questions.raw, path)
+    return Rule(_shown(rule), rule, formula)
 
 
 def _shown(schema: Any) -> str:

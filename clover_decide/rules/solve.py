@@ -5,54 +5,106 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clover_decide.rules.domains import Domain, Names, Picks, Span, State
-from clover_decide.rules.formula import Formula, Truth
+from clover_decide.rules.domains import Domain, Names, Picks, Span, State, hull
+from clover_decide.rules.formula import Formula, Truth, conjuncts
 from clover_decide.rules.linear import contradictory
 
-STEPS = 1_000
-"""Domains looked at in one question to the solver; beyond them it says that it does not know."""
+STEPS = 20_000
+"""Comparisons made for one question to the solver; beyond them it says that it does not know."""
+ALLOWANCE = 400_000
+"""Comparisons made for all questions about one block together: a few seconds."""
 PROJECTED = 64
 """Pieces looked at when the values of one answer are narrowed down."""
 
 
 @dataclass
-class _Steps:
+class Allowance:
+    """Comparisons that are left. Spent ones are taken from `parent` too."""
+
     left: int
+    parent: Allowance | None = None
+
+    def spend(self, cost: int) -> bool:
+        """Whether so much was left."""
+        self.left -= cost
+        return self.left >= 0 and (self.parent is None or self.parent.spend(cost))
 
 
-def feasible(rules: Sequence[Formula], state: State, steps: int = STEPS) -> Truth:
-    """Whether some answers within `state` keep all rules; None if the search was too large to tell."""
-    found = _feasible(rules, state, _Steps(steps))
-    return False if found is None and contradictory(rules, state) else found
-
-
-def _feasible(rules: Sequence[Formula], state: State, steps: _Steps) -> Truth:
-    if steps.left <= 0:
+def feasible(rules: Sequence[Formula], state: State, allowance: Allowance | None = None) -> Truth:
+    """Whether some answers within `state` keep all rules; None if the search was too large to tell, never so for complete answers."""
+    if all(state[key].single for rule in rules for key in rule.keys):
+        return all(rule.evaluate(state) is True for rule in rules)
+    if allowance is not None and allowance.left <= 0:
         return None
-    steps.left -= 1
+    steps = Allowance(STEPS, allowance)
+    narrow = _narrowed(rules, state, steps)
+    if narrow is None:
+        return False
+    found, _ = _search(rules, narrow, steps)
+    return False if found is None and contradictory(rules, narrow) else found
+
+
+def witness(rules: Sequence[Formula], state: State) -> State | None:
+    """Domains within `state` all of whose answers keep the rules; None if none were found."""
+    steps = Allowance(10 * STEPS)
+    narrow = _narrowed(rules, state, steps)
+    return _search(rules, narrow, steps)[1] if narrow is not None else None
+
+
+def _narrowed(rules: Sequence[Formula], state: State, allowance: Allowance) -> State | None:
+    """Domains without what a rule about one answer alone excludes; None if that leaves nothing.
+
+    Found in a few pieces here, it would otherwise be found again under every combination of the other answers.
+    """
+    narrow = dict(state)
+    for key in state:
+        alone = [rule for rule in rules if rule.keys == {key} and rule.evaluate(narrow) is not True]
+        if not alone or narrow[key].single:
+            continue
+        kept, queue, looked = list[Domain](), [narrow[key]], 0
+        while queue:
+            part, looked = queue.pop(0), looked + 1
+            here = {**narrow, key: part}
+            truths = [rule.evaluate(here) for rule in alone]
+            if False in truths:
+                continue
+            if part.single or None not in truths or looked > PROJECTED or not allowance.spend(sum(rule.cost for rule in alone)):
+                kept.append(part)
+            else:
+                queue += part.parts(_cuts([rule for rule, truth in zip(alone, truths, strict=True) if truth is None], key, here))
+        if not kept:
+            return None
+        narrow[key] = hull(kept)
+    return narrow
+
+
+def _search(rules: Sequence[Formula], state: State, allowance: Allowance) -> tuple[Truth, State | None]:
+    """Branch and prune: the answer, and where it is yes the domains that were left."""
+    if not allowance.spend(sum(rule.cost for rule in rules)):
+        return None, None
     undecided: list[Formula] = []
     for rule in rules:
         truth = rule.evaluate(state)
         if truth is False:
-            return False
+            return False, None
         if truth is None:
             undecided.append(rule)
     if not undecided:
-        return True
+        return True, state
     key = _branch(undecided, state)
     unknown = False
     for part in state[key].parts(_cuts(undecided, key, state)):
-        truth = _feasible(undecided, {**state, key: part}, steps)
+        truth, found = _search(undecided, {**state, key: part}, allowance)
         if truth:
-            return True
+            return True, found
         unknown = unknown or truth is None
-    return None if unknown else False
+    return (None if unknown else False), None
 
 
-def project(rules: Sequence[Formula], state: State, key: str) -> list[Domain]:
+def project(rules: Sequence[Formula], state: State, key: str, allowance: Allowance | None = None) -> list[Domain]:
     """Parts of the domain of `key` that together hold every answer that some completion allows.
 
-    Exact where the rules decide it; where that would take more than `PROJECTED` pieces, a part may be too large.
+    Exact where the rules decide it; where that would take more than `PROJECTED` pieces or the allowance, a part may be too large.
     """
     out: list[Domain] = []
     queue = [state[key]]
@@ -61,10 +113,11 @@ def project(rules: Sequence[Formula], state: State, key: str) -> list[Domain]:
         part = queue.pop(0)
         looked += 1
         here = {**state, key: part}
-        if feasible(rules, here) is False:
+        if feasible(rules, here, allowance) is False:
             continue
         open_rules = [rule for rule in rules if key in rule.keys and rule.evaluate(here) is None]
-        if part.single or not open_rules or looked > PROJECTED:
+        spent = looked > PROJECTED or (allowance is not None and allowance.left <= 0)
+        if part.single or not open_rules or spent:
             out.append(part)
         else:
             queue += part.parts(_cuts(open_rules, key, here))
@@ -76,7 +129,7 @@ def conflict(rules: Sequence[Formula], state: State) -> list[int]:
     kept = list(range(len(rules)))
     for index in list(kept):
         without = [i for i in kept if i != index]
-        if feasible([rules[i] for i in without], state) is False:
+        if feasible([part for i in without for part in conjuncts(rules[i])], state) is False:
             kept = without
     return kept
 

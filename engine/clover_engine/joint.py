@@ -26,6 +26,9 @@ from clover_engine.filling import Filling, Layout, Scores, moves, read_scores
 from clover_engine.models.base import ModelAdapter, PrefixState
 from clover_engine.tree import BlockRead, Node, children, close
 
+DIVES = 8
+"""Ways followed to their end when a search that its budget stopped has found nothing complete."""
+
 
 class NoAssignmentError(ValueError):
     """The search ended without an assignment that keeps the constraints. `exhausted`: there is none at all."""
@@ -39,8 +42,8 @@ class NoAssignmentError(ValueError):
 class Budget:
     """When a search may stop.
 
-    rows: blocks read at most (a pass reads up to `width` at once); when they are spent and nothing complete was found, the
-        most probable fillings are followed one by one until something is.
+    rows: blocks read at most (a pass reads up to `width` at once), besides the first way to something complete; when they are spent and
+        nothing complete was found, likely fillings are followed one by one until something is.
     unread: the search goes on, within `rows`, until no more than this share of the probability is unread; 1 stops as soon as the best
         assignment is known to be the best, 0 reads everything.
     """
@@ -145,46 +148,49 @@ def search(
     layout = Layout.of(canvas, adapter)
     run = _Search(layout, Guard(layout, oracle, adapter.spec.pad_id), threshold, order)
     run.push([Node(layout.start())])
+    # The way that `denoise` goes first, so that no effort ends with a worse answer than that, and the search has something to beat.
+    _dive(run, adapter, state, seed)
     while not run.done(budget) and run.rows < budget.rows:
         _read(run, adapter, state, run.pop(min(budget.width, budget.rows - run.rows)), seed)
-    _dive(run, adapter, state, seed)
+    for _ in range(DIVES):
+        _dive(run, adapter, state, seed)
+    if not run.leaves:
+        raise NoAssignmentError(exhausted=not run.queue and run.cut == 0.0)
     return _result(run, adapter)
 
 
-def _read(run: _Search, adapter: ModelAdapter[Any], state: PrefixState, nodes: Sequence[Node], seed: int) -> None:
-    """One pass over some nodes; their children join the search."""
+def _read(run: _Search, adapter: ModelAdapter[Any], state: PrefixState, nodes: Sequence[Node], seed: int) -> Node | None:
+    """One pass over some nodes; their children join the search. Returns where the last of them leads by the likeliest way, if that is
+    not complete."""
     blocks = [run.layout.ids(node.filling) for node in nodes]
     noisy = adapter.noise([ids for ids, _ in blocks], [masked for _, masked in blocks], seed)
     hidden = adapter.encode_block(state.select([0] * len(nodes)), noisy)
     run.rows, run.passes = run.rows + len(nodes), run.passes + 1
+    following: Node | None = None
     for node, states in zip(nodes, hidden, strict=True):
-        _expand(run, node, read_scores(adapter, run.layout, node.filling, states), states)
+        following = _expand(run, node, read_scores(adapter, run.layout, node.filling, states), states)
+    return following
 
 
-def _expand(run: _Search, node: Node, scores: Scores, hidden: torch.Tensor) -> None:
+def _expand(run: _Search, node: Node, scores: Scores, hidden: torch.Tensor) -> Node | None:
     found = children(run.layout, node, moves(run.layout, node.filling, scores, run.threshold, run.order), run.guard, hidden)
     run.broken, run.cut = run.broken + found.broken, run.cut + found.cut
     run.push(found.nodes)
+    # All moves as they are likeliest if constraints allow it, else the way that goes along with most of them.
+    best = max(found.nodes, key=lambda child: (len(child.taken), child.log_probability), default=None)
+    return best if best is not None and run.layout.open(best.filling) else None
 
 
 def _dive(run: _Search, adapter: ModelAdapter[Any], state: PrefixState, seed: int) -> None:
-    """Follow likely fillings to their end until one is complete: the answer of a search whose rows are spent."""
-    positions = sum(slot.length for slot in run.layout.canvas.slots)
-    for _ in range(8):
-        if run.leaves or not run.queue:
-            break
-        node = run.pop(1)[0]
-        for _ in range(positions):
-            _read(run, adapter, state, [node], seed)
-            below = [entry for entry in run.queue if entry[2].parent is node]
-            if run.leaves or not below:
-                break
-            chosen = min(below)
-            run.queue.remove(chosen)
+    """From the most probable filling along the likeliest way to its end, unless something complete is known or nothing is left."""
+    if run.leaves or not run.queue:
+        return
+    node: Node | None = run.pop(1)[0]
+    while node is not None and not run.leaves:
+        node = _read(run, adapter, state, [node], seed)
+        if node is not None:
+            run.queue = [entry for entry in run.queue if entry[2] is not node]
             heapq.heapify(run.queue)
-            node = chosen[2]
-    if not run.leaves:
-        raise NoAssignmentError(exhausted=not run.queue and run.cut == 0.0)
 
 
 def _result(run: _Search, adapter: ModelAdapter[Any]) -> JointRead:

@@ -70,8 +70,27 @@ def likeliest(
         for grown in _grown(read, node, order[done]):
             heapq.heappush(queue, (-(grown.log_probability + rest), next(serial), done + 1, grown))
     if not leaves:
-        raise NoAssignmentError(exhausted=False)
+        leaves = _dive(read, order, [(done, node) for _, _, done, node in sorted(queue)])
     return [close(layout, leaf, adapter) for leaf in leaves]
+
+
+def _dive(read: _Pass, order: Sequence[int], open_nodes: Sequence[tuple[int, Node]]) -> list[Node]:
+    """One assignment, by taking the likeliest string of every slot that is left: for distributions too flat to be searched.
+
+    Nodes with most slots done first; no more than `STEPS` more are looked at.
+    """
+    likely = list(reversed(open_nodes))
+    # Of equals the likeliest is last.
+    stack = sorted(likely, key=lambda entry: entry[0])
+    for _ in range(STEPS):
+        if not stack:
+            break
+        done, node = stack.pop()
+        if done == len(order):
+            return [node]
+        # The likeliest is pushed last, so it is looked at next.
+        stack += [(done + 1, grown) for grown in reversed(_grown(read, node, order[done]))]
+    raise NoAssignmentError(exhausted=False)
 
 
 def _grown(read: _Pass, node: Node, slot: int) -> list[Node]:

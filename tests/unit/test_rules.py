@@ -278,7 +278,7 @@ def test_helpers() -> None:
         ({"properties": {"days": {"const": "one"}}}, "rules[0].properties.days.const", "never the answer"),
         ({"properties": {"days": {"minimum": "1"}}}, "rules[0].properties.days.minimum", "must be a number"),
         ({"properties": {"fee": {"const": 0.55}}}, "rules[0].properties.fee.const", "more decimals"),
-        ({"properties": {"days": {"type": "string"}}}, "rules[0].properties.days.type", "is a integer"),
+        ({"properties": {"days": {"type": "string"}}}, "rules[0].properties.days.type", "question of type integer"),
         ({"patternProperties": {}}, "rules[0].patternProperties", "not supported here"),
         ({"$ref": "https://example.org/rules.json"}, "rules[0].$ref", "within the schema"),
         ({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}, "rules[0].$ref.allOf[0].$ref", "leads back"),
@@ -301,6 +301,19 @@ def test_helpers() -> None:
         ("late || days / fee > 1.0", "rules[0]", "cannot be evaluated"),
         ("days / fee > 1.0", "rules[0]", "cannot be evaluated"),
         ("days > 1" + " && days > 1" * 200, "rules[0]", "too long"),
+        ("days < 1e999999999", "rules[0]", "out of range"),
+        ("days < 1" + "0" * 60, "rules[0]", "out of range"),
+        ("late ? days > 3 : days", "rules[0]", "not a condition"),
+        ("late || days.foo", "rules[0]", "cannot be evaluated"),
+        ("days.foo > 1", "rules[0]", "cannot be evaluated"),
+        ("kind < 'b'", "rules[0]", "no order"),
+        ({"properties": {"days": {"minimum": float("nan")}}}, "rules[0].properties.days.minimum", "must be a number"),
+        ({"properties": {"days": {"const": float("inf")}}}, "rules[0].properties.days.const", "never the answer"),
+        ({"properties": {"days": {"minimum": 10**5000}}}, "rules[0].properties.days.minimum", "must be a number"),
+        ({"properties": {"days": {"enum": list(range(100_000))}}}, "rules[0].properties.days.enum", "too many values"),
+        ({"properties": {"kind": {"const": ["a"]}}}, "rules[0].properties.kind.const", "not an option"),
+        ({"required": [["days"]]}, "rules[0].required", "unknown question"),
+        ({"then": 3}, "rules[0].then", "not a schema"),
         (7, "rules[0]", "not a rule"),
         ({"cel": "late", "schema": True}, "rules[0]", "not a named rule"),
         ({"cel": "late", "name": "x"}, "rules[0]", "not a named rule"),
@@ -313,9 +326,48 @@ def test_bad_rules_are_refused_with_their_place(rule: Any, path: str, problem: s
     assert caught.value.path == path and problem in caught.value.problem and caught.value.accepted, caught.value
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: at_most(1.5, {}, {}),
+        lambda: at_most(-1, {}, {}),
+        lambda: at_most(10, *[{"late": True}] * 24),
+        lambda: monotone("days", 4),
+        lambda: excludes({}, {}),
+    ],
+)  # pyright: ignore[reportArgumentType]
+def test_bad_helpers_are_refused(build: Any) -> None:
+    with pytest.raises(RuleError) as caught:
+        build()
+    assert caught.value.accepted
+
+
+def test_a_failure_is_not_kept_even_where_it_is_denied() -> None:
+    """As in CEL, where the failure of a part is the failure of the whole unless the rest decides it."""
+    rules = read_rules(["!(late && 10 / days == 2)"], QUESTIONS)
+    assert rules.violations({"late": True, "days": 0}) and not rules.violations({"late": False, "days": 0})
+    assert not rules.violations({"late": True, "days": 3}) and rules.violations({"late": True, "days": 5})
+
+
+def test_times_of_day_and_parts_of_a_second_count() -> None:
+    assert not read_rules("start < timestamp('2024-02-28T12:00:00Z')", QUESTIONS).violations({"start": "2024-02-28"})
+    assert read_rules("start >= timestamp('2024-02-28T00:00:00+02:00')", QUESTIONS).violations({"start": "2024-02-27"})
+    assert read_rules("start + duration('500ms') >= end", QUESTIONS).violations({"start": "2024-02-28", "end": "2024-02-29"})
+    with pytest.raises(RuleError, match="never hold"):
+        read_rules("start == timestamp('2024-02-28T12:00:00Z')", QUESTIONS)
+    assert not read_rules(".days == 3", QUESTIONS).violations({"days": 3})
+
+
+def test_rules_read_for_other_questions_are_refused() -> None:
+    with pytest.raises(RuleError, match="other questions"):
+        read_rules(read_rules("days > 3", QUESTIONS), read_questions({"late": Boolean("Late?")}))
+    with pytest.raises(RuleError, match="other questions"):
+        read_rules(read_rules("days > 3", QUESTIONS), read_questions({"days": Boolean("Days?")}))
+
+
 def test_size_is_bounded() -> None:
     deep: dict[str, Any] = {"properties": {"late": {"const": True}}}
-    for _ in range(200):
+    for _ in range(5_000):
         deep = {"not": deep}
     with pytest.raises(RuleError, match="too large or nested too deeply"):
         read_rules([deep], QUESTIONS)
