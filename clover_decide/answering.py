@@ -70,19 +70,33 @@ def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, th
     for index, block in enumerate(plan.blocks):
         continuation += block.asking
         inputs = len(plan.prefix) + len(continuation)
-        oracle = BlockRules(rules, block.keys, plan.questions.questions, plan.codes, plan.material, engine.tokenizer, dict(known))
-        guarded = oracle if rules else None
-        try:
-            found = _read_block(engine, plan, RowRequest(continuation, block.canvas), guarded, effort, threshold)
-        except NoAssignmentError as error:
-            problem = "no answers that keep the rules exist here" if error.exhausted else "no answers that keep the rules were found"
-            raise RuleError(problem, path="rules", accepted="fewer or wider rules") from None
+        row = RowRequest(continuation, block.canvas)
+        if rules:
+            oracle = BlockRules(rules, block.keys, plan.questions.questions, plan.codes, plan.material, engine.tokenizer, dict(known))
+            found = _read_ruled(engine, plan, row, oracle, effort, threshold)
+        else:
+            found = _read_block(engine, plan, row, None, effort, threshold)
         part = _of_block(engine, plan, index, block, found)
         parts.append(part)
         known |= {key: answer.value for key, answer in part.answers.items()}
         ids = (found.best if isinstance(found, JointRead) else found).ids
         continuation += (*ids, *plan.next_turn)
     return _together(plan, parts, inputs)
+
+
+def _read_ruled(engine: Engine, plan: Plan, row: RowRequest, oracle: BlockRules, effort: Effort, threshold: float) -> BlockRead | JointRead:
+    """A block under rules; where the search finds nothing, among the answers of some that the solver finds."""
+    try:
+        return _read_block(engine, plan, row, oracle, effort, threshold)
+    except NoAssignmentError as error:
+        narrowed = None if error.exhausted else oracle.narrowed()
+        problem = "no answers that keep the rules exist here" if error.exhausted else "no answers that keep the rules were found"
+    try:
+        if narrowed is not None:
+            return _read_block(engine, plan, row, narrowed, "fast", threshold)
+    except NoAssignmentError:
+        pass
+    raise RuleError(problem, path="rules", accepted="fewer or wider rules")
 
 
 def _read_block(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clover_decide.decision import Value
+from clover_decide.frozen import FrozenMap
 from clover_decide.material import Material
 from clover_decide.prompt import Codes, answer_text
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
 from clover_decide.rules.domains import Domain, Names, Picks, merged
 from clover_decide.rules.rule_set import RuleSet
-from clover_decide.rules.solve import ALLOWANCE, Allowance, feasible, project
+from clover_decide.rules.solve import ALLOWANCE, Allowance, feasible, project, witness
 from clover_decide.slots import dates, integers, quote_source, selection, value_of
 from clover_engine.constraint.automaton import TokenAutomaton
 from clover_engine.constraint.builders import pattern, trie, union
@@ -23,7 +24,10 @@ from clover_engine.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class BlockRules:
-    """The engine's feasibility oracle for the questions `keys` of one block, given the answers of earlier blocks."""
+    """The engine's feasibility oracle for the questions `keys` of one block, given the answers of earlier blocks.
+
+    whole: the rules' domains are those of the questions, so that what equals them restricts nothing.
+    """
 
     rules: RuleSet
     keys: Sequence[str]
@@ -32,7 +36,16 @@ class BlockRules:
     material: Material
     tokenizer: Tokenizer
     known: Mapping[str, Value | None]
+    whole: bool = True
     allowance: Allowance = field(default_factory=lambda: Allowance(ALLOWANCE), compare=False)
+
+    def narrowed(self) -> BlockRules | None:
+        """The same rules over the domains of some answers that keep them all; None if the solver finds none."""
+        found = witness(self.rules.formulas, self.rules.state({k: v for k, v in self.known.items() if k in self.rules.whole}))
+        if found is None:
+            return None
+        fresh = Allowance(ALLOWANCE)
+        return replace(self, rules=replace(self.rules, whole=FrozenMap(dict(found))), whole=False, allowance=fresh)
 
     def related(self, slot: int) -> frozenset[int]:
         """Slots of questions that rules connect with this one, directly or through others."""
@@ -43,7 +56,7 @@ class BlockRules:
         """The strings of the values that rules still allow; None where they restrict nothing."""
         key = self.keys[slot]
         parts = project(self.rules.about(key), self.rules.state(self._values(filled)), key, self.allowance)
-        if parts == [self.rules.whole[key]]:
+        if self.whole and parts == [self.rules.whole[key]]:
             return None
         return self._automaton(key, parts)
 

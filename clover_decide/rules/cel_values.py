@@ -24,6 +24,14 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class RestOf:
+    """What is left of an answer that is never negative when it is divided by a constant."""
+
+    key: str
+    of: int
+
+
+@dataclass(frozen=True)
 class AnswerOf:
     """A choice or text question."""
 

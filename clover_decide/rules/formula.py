@@ -18,8 +18,10 @@ from functools import cached_property
 from math import lcm
 from typing import Any, Literal
 
-from clover_decide.rules.domains import Names, Picks, Span, State
+from clover_decide.rules.domains import Domain, Names, Picks, Span, State
 
+REMEMBERED = 10_000
+"""Answers about which an opaque condition remembers its truth."""
 Truth = bool | None
 """True or False whatever the open answers turn out to be; None if it depends on them."""
 
@@ -147,6 +149,10 @@ class Linear:
             return True
         return False if low > 0 or (low == 0 and strict) else None
 
+    def rest(self, key: str, state: State) -> tuple[int, int]:
+        """The least and the most that the sum without the term of `key` can be."""
+        return self._range(state, key)
+
     def _range(self, state: State, without: str | None = None) -> tuple[int, int]:
         low = high = self.constant
         for key, factor in self.terms.items():
@@ -159,17 +165,17 @@ class Linear:
 
     def cuts(self, key: str, state: State) -> Sequence[Any]:
         # Where the answer's own term balances the least and the most that the others can sum to.
-        bounds = [-rest // self.terms[key] for rest in self._range(state, key)]
+        bounds = [-rest // self.terms[key] for rest in self.rest(key, state)]
         return [cut for bound in bounds for cut in (bound - 1, bound)]
 
 
 @dataclass(frozen=True)
 class Multiple:
-    """The answer is a multiple of `of` steps of its span."""
+    """The answer, in steps of its span, leaves `rest` when it is divided by `of`."""
 
     key: str
     of: int
-
+    rest: int = 0
     cost = 1
 
     @cached_property
@@ -179,14 +185,15 @@ class Multiple:
     def evaluate(self, state: State) -> Truth:
         domain = state[self.key]
         assert isinstance(domain, Span)
-        if -(-domain.low // self.of) * self.of > domain.high:
+        if domain.low + (self.rest - domain.low) % self.of > domain.high:
             return False
-        return True if self.of == 1 or (domain.single and domain.low % self.of == 0) else None
+        return True if self.of == 1 or domain.single else None
 
     def cuts(self, key: str, state: State) -> Sequence[Any]:
         domain = state[key]
         assert isinstance(domain, Span)
-        near = (domain.low + domain.high) // 2 // self.of * self.of
+        middle = (domain.low + domain.high) // 2
+        near = middle + (self.rest - middle) % self.of
         return (near - 1, near)
 
 
@@ -242,15 +249,23 @@ class Count:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A condition that only a complete set of answers decides: `test` takes the answers' singletons."""
+    """A condition that only a complete set of answers decides: `test` takes the answers' singletons, and is asked once about each."""
 
     keys: frozenset[str]
     test: Callable[[State], bool] = field(compare=False)
+    known: dict[tuple[Domain, ...], bool] = field(default_factory=dict, compare=False, repr=False)
 
     cost = 80
 
     def evaluate(self, state: State) -> Truth:
-        return self.test(state) if all(state[key].single for key in self.keys) else None
+        domains = tuple(state[key] for key in sorted(self.keys))
+        if not all(domain.single for domain in domains):
+            return None
+        if domains not in self.known:
+            if len(self.known) >= REMEMBERED:
+                self.known.clear()
+            self.known[domains] = self.test(state)
+        return self.known[domains]
 
     def cuts(self, key: str, state: State) -> Sequence[Any]:
         return ()

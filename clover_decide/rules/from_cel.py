@@ -18,9 +18,9 @@ from typing import Any, Literal
 from clover_decide.errors import RuleError
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
 from clover_decide.rules.cel_library import evaluated, library, parse
-from clover_decide.rules.cel_values import KINDS, AnswerOf, OptionsOf, Sum
+from clover_decide.rules.cel_values import KINDS, AnswerOf, OptionsOf, RestOf, Sum
 from clover_decide.rules.domains import unit
-from clover_decide.rules.formula import AtLeast, Count, Fixed, Formula, Has, In, Linear, Not, Opaque, all_of, any_of, if_else
+from clover_decide.rules.formula import AtLeast, Count, Fixed, Formula, Has, In, Linear, Multiple, Not, Opaque, all_of, any_of, if_else
 
 MAX_LENGTH, MAX_BRACKETS, MAX_DIGITS = 1_000, 60, 30
 LOOPS = {"all", "exists", "exists_one", "map", "filter", "reduce"}
@@ -49,7 +49,7 @@ def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) ->
 
 
 def _is_condition(value: Any) -> bool:
-    return not isinstance(value, AnswerOf | OptionsOf | Sum | str | tuple)
+    return not isinstance(value, AnswerOf | OptionsOf | RestOf | Sum | str | tuple)
 
 
 def _has_opaque(formula: Formula) -> bool:
@@ -196,11 +196,24 @@ class _Compiler:
         if operator == "multiplication_mul" and (not left.terms or not right.terms) and left.kind == right.kind == "number":
             factor, scaled = (left.constant, right) if not left.terms else (right.constant, left)
             return Sum({key: f * factor for key, f in scaled.terms.items() if factor}, scaled.constant * factor)
+        if operator == "multiplication_mod" and not right.terms and right.constant == right.constant // 1 > 0:
+            return self._rest(left, int(right.constant))
         raise _NotSymbolicError
+
+    def _rest(self, left: Sum, modulus: int) -> RestOf:
+        """CEL's remainder has the sign of the dividend; where that is never negative it is the mathematical one."""
+        key = next(iter(left.terms), "")
+        question = self.questions.get(key)
+        natural = (isinstance(question, Integer) and question.minimum >= 0) or isinstance(question, Score)
+        if not natural or left.constant or dict(left.terms) != {key: 1}:
+            raise _NotSymbolicError
+        return RestOf(key, modulus)
 
     def _relation(self, operator: str, left: Any, right: Any) -> Formula:
         if operator in _SWAPPED:
             operator, left, right = _SWAPPED[operator], right, left
+        if isinstance(left, RestOf) or isinstance(right, RestOf):
+            return self._divided(operator, left, right)
         left, right = self._as_date(left, right), self._as_date(right, left)
         if operator == "relation_in":
             return self._member(left, right)
@@ -212,6 +225,14 @@ class _Compiler:
         if isinstance(left, OptionsOf) or isinstance(right, OptionsOf):
             return self._counted(left, right, strict)
         return self._compare(left, right, "<" if strict else "<=")
+
+    def _divided(self, operator: str, left: Any, right: Any) -> Formula:
+        match left, right:
+            case (RestOf(key, of), Sum(terms, rest, "number")) | (Sum(terms, rest, "number"), RestOf(key, of)) if not terms:
+                if operator in ("relation_eq", "relation_ne"):
+                    equal = Multiple(key, of, int(rest)) if rest == rest // 1 and 0 <= rest < of else Fixed(False)
+                    return equal if operator == "relation_eq" else Not(equal)
+        raise _NotSymbolicError
 
     def _as_date(self, value: Any, other: Any) -> Any:
         if not isinstance(value, str) or not isinstance(other, Sum) or other.kind != "date":

@@ -8,6 +8,8 @@ from fractions import Fraction
 from clover_decide.rules.domains import Span, State
 from clover_decide.rules.formula import AtLeast, Formula, Linear
 
+ROUNDS = 10
+"""Times that bounds are propagated."""
 MOST = 200
 """Inequalities kept; beyond them nothing is claimed."""
 
@@ -35,6 +37,32 @@ def contradictory(rules: Sequence[Formula], state: State) -> bool:
         if any(not terms and (constant > 0 or (strict and constant == 0)) for terms, constant, strict in found):
             return True
     return False
+
+
+def tightened(rules: Sequence[Formula], state: State) -> State | None:
+    """Spans without what the comparisons that must hold exclude (bounds propagation); None if that leaves nothing."""
+    spans = dict(state)
+    comparisons = [rule for rule in rules if isinstance(rule, Linear)]
+    for _ in range(ROUNDS):
+        before = dict(spans)
+        for rule in comparisons:
+            for key, factor in rule.terms.items():
+                low, high = rule.rest(key, spans)
+                domain = spans[key]
+                assert isinstance(domain, Span)
+                # factor · answer <= -low, and where the sum must be zero also >= -high.
+                limits = [(factor, -low)] + ([(-factor, high)] if rule.relation == "==" else [])
+                for scale, limit in limits:
+                    if scale > 0:
+                        domain = Span(domain.low, min(domain.high, limit // scale))
+                    else:
+                        domain = Span(max(domain.low, -(limit // -scale)), domain.high)
+                if domain.low > domain.high:
+                    return None
+                spans[key] = domain
+        if spans == before:
+            break
+    return spans
 
 
 def _required(formula: Formula) -> Iterator[Inequality]:

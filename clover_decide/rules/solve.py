@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from clover_decide.rules.domains import Domain, Names, Picks, Span, State, hull
 from clover_decide.rules.formula import Formula, Truth, conjuncts
-from clover_decide.rules.linear import contradictory
+from clover_decide.rules.linear import contradictory, tightened
 
 STEPS = 20_000
 """Comparisons made for one question to the solver; beyond them it says that it does not know."""
-ALLOWANCE = 400_000
+ALLOWANCE = 1_000_000
 """Comparisons made for all questions about one block together: a few seconds."""
 PROJECTED = 64
 """Pieces looked at when the values of one answer are narrowed down."""
@@ -35,7 +35,7 @@ def feasible(rules: Sequence[Formula], state: State, allowance: Allowance | None
     if all(state[key].single for rule in rules for key in rule.keys):
         return all(rule.evaluate(state) is True for rule in rules)
     if allowance is not None and allowance.left <= 0:
-        return None
+        return False if tightened(rules, state) is None else None
     steps = Allowance(STEPS, allowance)
     narrow = _narrowed(rules, state, steps)
     if narrow is None:
@@ -52,11 +52,14 @@ def witness(rules: Sequence[Formula], state: State) -> State | None:
 
 
 def _narrowed(rules: Sequence[Formula], state: State, allowance: Allowance) -> State | None:
-    """Domains without what a rule about one answer alone excludes; None if that leaves nothing.
+    """Domains without what comparisons, and rules about one answer alone, exclude; None if that leaves nothing.
 
     Found in a few pieces here, it would otherwise be found again under every combination of the other answers.
     """
-    narrow = dict(state)
+    bounded = tightened(rules, state)
+    if bounded is None:
+        return None
+    narrow = dict(bounded)
     for key in state:
         alone = [rule for rule in rules if rule.keys == {key} and rule.evaluate(narrow) is not True]
         if not alone or narrow[key].single:
@@ -106,8 +109,11 @@ def project(rules: Sequence[Formula], state: State, key: str, allowance: Allowan
 
     Exact where the rules decide it; where that would take more than `PROJECTED` pieces or the allowance, a part may be too large.
     """
+    narrow = _narrowed(rules, state, Allowance(STEPS, allowance))
+    if narrow is None:
+        return []
     out: list[Domain] = []
-    queue = [state[key]]
+    queue = [narrow[key]]
     looked = 0
     while queue:
         part = queue.pop(0)

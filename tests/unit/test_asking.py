@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clover_decide import Abstain, Boolean, Choice, Decider, InputError, Integer, MultiChoice, ResultError, Score
+from clover_decide import Abstain, Boolean, Choice, Decider, InputError, Integer, MultiChoice, ResultError, RuleError, Score
 from clover_decide.questions import AnyQuestion
 
 QUESTIONS: dict[str, AnyQuestion] = {
@@ -177,3 +177,39 @@ def test_an_answer_that_rules_leave_one_way_is_given_that_way(random_decider: De
         assert decision.values() == {"n": 417, "m": 835, "ok": True}, effort
         # What a search did not read counts against it, even if rules would have cut it.
         assert decision.needs_review and 0.5 < decision.probability <= 1 + 1e-9, effort
+
+
+def test_more_effort_never_ends_with_less_probable_answers(random_decider: Decider) -> None:
+    from clover_engine.engine import Engine
+    from tests.engine.random_model import RandomFeatures
+
+    engine = random_decider.engine
+    better = 0
+    for seed in range(20):
+        decider = Decider.from_engine(Engine(RandomFeatures(seed, engine.spec), engine.tokenizer))
+        standard, auto, thorough = (decider.decide(TEXT, QUESTIONS, effort=e) for e in ("standard", "auto", "thorough"))
+        # The standard way's probability is that of its tokens; a search tells how probable the same answers are at least.
+        for searched in (auto, thorough):
+            assert searched.probability >= standard.probability * 0.999 or searched.values() == standard.values(), seed
+            for answer in searched.answers.values():
+                assert answer.probability >= searched.probability - 1e-9, seed
+        better += thorough.values() != standard.values()
+    assert better > 0
+
+
+def test_a_multiple_choice_keeps_its_rules_whatever_the_order_of_its_options(random_decider: Decider) -> None:
+    for options in itertools.permutations(["noise", "arrears", "damage"]):
+        questions = {"points": MultiChoice("What applies?", options=list(options))}
+        for effort in ("fast", "standard", "auto", "thorough"):
+            decision = random_decider.decide(TEXT, questions, rules=["points == ['damage']"], effort=effort)  # pyright: ignore[reportArgumentType]
+            assert decision["points"].value == ("damage",), (options, effort)
+
+
+def test_a_needle_is_found_or_the_search_says_that_it_was_not(random_decider: Decider) -> None:
+    """Conditions that only complete answers decide: bounded work, and no answer that breaks them."""
+    questions = {"n": Integer("How many?"), "m": Integer("How many more?", maximum=12)}
+    for effort in ("fast", "standard", "auto", "thorough"):
+        decision = random_decider.decide(TEXT, questions, rules=["n * n == 49", "m == n - 1"], effort=effort)  # pyright: ignore[reportArgumentType]
+        assert decision.values() == {"n": 7, "m": 6}, effort
+    with pytest.raises(RuleError, match="no answers that keep the rules were found"):
+        random_decider.decide(TEXT, {"n": Integer("?"), "m": Integer("?")}, rules=["n * m == 999331 * 17"])

@@ -125,6 +125,8 @@ CEL = [
     "-days + 1 > level",
     "days / 2 == 1",
     "days % 2 == 0 || kind != 'c'",
+    "level % 2 == 1 || days % 3 != 1",
+    "2 == level % 3",
     "kind.startsWith('a') != late",
     "end >= start",
     "end - start <= duration('24h')",
