@@ -94,6 +94,9 @@ def _search(rules: Sequence[Formula], state: State, allowance: Allowance) -> tup
             undecided.append(rule)
     if not undecided:
         return True, state
+    apart = _components(undecided, state)
+    if len(apart) > 1:
+        return _apart(apart, state, allowance)
     key = _branch(undecided, state)
     unknown = False
     for part in state[key].parts(_cuts(undecided, key, state)):
@@ -102,6 +105,30 @@ def _search(rules: Sequence[Formula], state: State, allowance: Allowance) -> tup
             return True, found
         unknown = unknown or truth is None
     return (None if unknown else False), None
+
+
+def _components(rules: Sequence[Formula], state: State) -> list[list[Formula]]:
+    """Rules that share no open answer, directly or through others, apart from each other; the cheapest first."""
+    groups: list[tuple[set[str], list[Formula]]] = []
+    for rule in rules:
+        keys, members = {key for key in rule.keys if not state[key].single}, [rule]
+        near = [group for group in groups if group[0] & keys]
+        for group in near:
+            keys, members = keys | group[0], group[1] + members
+        groups = [group for group in groups if group not in near] + [(keys, members)]
+    return sorted((members for _, members in groups), key=lambda members: sum(rule.cost for rule in members))
+
+
+def _apart(components: Sequence[Sequence[Formula]], state: State, allowance: Allowance) -> tuple[Truth, State | None]:
+    """Each component on its own: none bears on another's answers, so their numbers add up instead of multiplying."""
+    unknown = False
+    for component in components:
+        truth, found = _search(component, state, allowance)
+        if truth is False:
+            return False, None
+        unknown = unknown or found is None
+        state = found or state
+    return (None, None) if unknown else (True, state)
 
 
 def project(rules: Sequence[Formula], state: State, key: str, allowance: Allowance | None = None) -> list[Domain]:
