@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clover_decide.rules.domains import Domain, Names, Picks, Span, State, hull
-from clover_decide.rules.formula import Formula, Truth, conjuncts
+from clover_decide.rules.formula import AtLeast, Formula, Not, Truth, conjuncts
 from clover_decide.rules.linear import contradictory, tightened
 
 STEPS = 20_000
@@ -111,7 +111,7 @@ def _components(rules: Sequence[Formula], state: State) -> list[list[Formula]]:
     """Rules that share no open answer, directly or through others, apart from each other; the cheapest first."""
     groups: list[tuple[set[str], list[Formula]]] = []
     for rule in rules:
-        keys, members = {key for key in rule.keys if not state[key].single}, [rule]
+        keys, members = _turning(rule, state), [rule]
         near = [group for group in groups if group[0] & keys]
         for group in near:
             keys, members = keys | group[0], group[1] + members
@@ -168,9 +168,19 @@ def conflict(rules: Sequence[Formula], state: State) -> list[int]:
 
 
 def _branch(rules: Sequence[Formula], state: State) -> str:
-    """The undecided answer with fewest values, the first of equals: what is nearest to failing is tried first."""
-    keys = sorted({key for rule in rules for key in rule.keys if not state[key].single})
+    """The open answer with fewest values that something turns on, the first of equals: what is nearest to failing is tried first."""
+    keys = sorted({key for rule in rules for key in _turning(rule, state)})
     return min(keys, key=lambda key: _size(state[key]))
+
+
+def _turning(rule: Formula, state: State) -> set[str]:
+    """Open answers that the undecided parts of a rule speak of."""
+    match rule:
+        case AtLeast(parts, _):
+            return {key for part in parts if part.evaluate(state) is None for key in _turning(part, state)}
+        case Not(part):
+            return _turning(part, state)
+    return {key for key in rule.keys if not state[key].single}
 
 
 def _size(domain: Domain) -> int:
