@@ -18,7 +18,7 @@ from clover_decide.rules.solve import ALLOWANCE, Allowance, feasible, project, w
 from clover_decide.slots import dates, integers, quote_source, selection, value_of
 from clover_engine.constraint.automaton import TokenAutomaton
 from clover_engine.constraint.builders import pattern, trie, union
-from clover_engine.constraint.feasibility import Values
+from clover_engine.feasibility import Values
 from clover_engine.tokenizer import Tokenizer
 
 

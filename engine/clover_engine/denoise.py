@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from clover_engine.canvas import Canvas
-from clover_engine.constraint.feasibility import Feasibility, Guard
+from clover_engine.feasibility import Feasibility, Guard
 from clover_engine.filling import Layout, Scores, moves, read_scores
 from clover_engine.models.base import ModelAdapter, PrefixState
 from clover_engine.tree import BlockRead, Node, close, follow

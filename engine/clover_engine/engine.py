@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from clover_engine.canvas import Canvas
-from clover_engine.constraint.feasibility import Feasibility
 from clover_engine.denoise import DEFAULT_THRESHOLD, denoise
+from clover_engine.feasibility import Feasibility
 from clover_engine.folder import fingerprint, read_config
 from clover_engine.joint import Budget, JointRead, search
 from clover_engine.models.base import ModelAdapter, ModelSpec, PrefixState

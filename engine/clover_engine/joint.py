@@ -21,7 +21,7 @@ import torch
 
 from clover_engine.canvas import Canvas
 from clover_engine.constraint.automaton import TokenAutomaton
-from clover_engine.constraint.feasibility import Feasibility, Guard, Values
+from clover_engine.feasibility import Feasibility, Guard, Values
 from clover_engine.filling import Filling, Layout, Scores, moves, read_scores
 from clover_engine.models.base import ModelAdapter, PrefixState
 from clover_engine.tree import BlockRead, Node, children, close

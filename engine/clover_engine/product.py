@@ -18,7 +18,7 @@ import torch
 from clover_engine.canvas import Canvas
 from clover_engine.constraint import lattice as exact
 from clover_engine.constraint.automaton import Lattice
-from clover_engine.constraint.feasibility import Feasibility, Guard
+from clover_engine.feasibility import Feasibility, Guard
 from clover_engine.filling import Layout, SlotScores, move_at, read_scores
 from clover_engine.joint import NoAssignmentError
 from clover_engine.models.base import ModelAdapter, PrefixState

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from clover_engine.constraint import lattice as exact
-from clover_engine.constraint.feasibility import Guard
+from clover_engine.feasibility import Guard
 from clover_engine.filling import Filling, Layout, Move, read_scores
 from clover_engine.kernels.allowed_head.reference import log_mass
 from clover_engine.models.base import ModelAdapter
