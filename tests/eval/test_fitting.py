@@ -86,7 +86,7 @@ def run(command: Any, *words: str) -> Any:
 
 def test_both_commands_on_a_few_groups(tmp_path: Path) -> None:
     target = tmp_path / "calibration.json"
-    found = run(calibrate, "linked-val", "--subset", "2", "--dtype", "bfloat16", "-o", str(target))
+    found = run(calibrate, "linked-val", "--subset", "3", "--dtype", "bfloat16", "-o", str(target))
     assert found.exit_code == 0 and "held out" in found.output, found.output
     assert json.loads(target.read_text())["calibration"] == 1
     limits = tmp_path / "abstain.json"
@@ -94,7 +94,7 @@ def test_both_commands_on_a_few_groups(tmp_path: Path) -> None:
         thresholds,
         "linked-val",
         "--subset",
-        "6",
+        "3",
         "--accuracy",
         "0.3",
         "--dtype",
