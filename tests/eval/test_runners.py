@@ -40,7 +40,8 @@ def test_every_arm_answers_every_question(arm: str, mini: Decider) -> None:
     groups = small()
     runner = LocalRunner(mini, arm)
     runner.prepare(groups)
-    for g in groups:
+    # One group is enough for the ways that differ in effort or rules alone.
+    for g in groups[:1] if arm.startswith(("joint-auto", "joint-thorough", "joint-fast", "joint-rules")) else groups:
         reply = runner.answer(g)
         assert set(reply.answers) == set(g.questions.questions)
         assert (reply.probability is None) == (arm == "projection") and 0 <= (reply.probability or 0.0) <= 1
