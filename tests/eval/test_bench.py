@@ -43,7 +43,7 @@ def test_the_material_has_the_length_that_is_asked_for(mini: Decider) -> None:
 
 
 def test_a_small_benchmark_from_measuring_to_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    measured = run_bench(Plan((1, 2), (60,), (2,), rounds=1, concurrent=2))
+    measured = run_bench(Plan((1, 2), (60,), (2,), rounds=1, concurrent=1))
     show(measured)
     said = capsys.readouterr().out
     assert "× joint" in said and "requests/s" in said and "fresh process" in said and "copied" in said
