@@ -93,17 +93,22 @@ class Not:
 
 
 @dataclass(frozen=True)
-class In:
-    """The answer is one of `values` (in steps of its span for numbers and dates)."""
+class _OfOne:
+    """What conditions about one answer share."""
 
     key: str
-    values: frozenset[Any]
-
     cost = 1
 
     @cached_property
     def keys(self) -> frozenset[str]:
         return frozenset({self.key})
+
+
+@dataclass(frozen=True)
+class In(_OfOne):
+    """The answer is one of `values` (in steps of its span for numbers and dates)."""
+
+    values: frozenset[Any]
 
     def evaluate(self, state: State) -> Truth:
         domain = state[self.key]
@@ -170,17 +175,11 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Multiple:
+class Multiple(_OfOne):
     """The answer, in steps of its span, leaves `rest` when it is divided by `of`."""
 
-    key: str
     of: int
     rest: int = 0
-    cost = 1
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        return frozenset({self.key})
 
     def evaluate(self, state: State) -> Truth:
         domain = state[self.key]
@@ -198,17 +197,10 @@ class Multiple:
 
 
 @dataclass(frozen=True)
-class Has:
+class Has(_OfOne):
     """A multiple choice includes an option."""
 
-    key: str
     option: str
-
-    cost = 1
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        return frozenset({self.key})
 
     def evaluate(self, state: State) -> Truth:
         domain = state[self.key]
@@ -222,18 +214,11 @@ class Has:
 
 
 @dataclass(frozen=True)
-class Count:
+class Count(_OfOne):
     """A multiple choice has `least` to `most` options."""
 
-    key: str
     least: int
     most: int
-
-    cost = 1
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        return frozenset({self.key})
 
     def evaluate(self, state: State) -> Truth:
         domain = state[self.key]

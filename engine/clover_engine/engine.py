@@ -97,7 +97,6 @@ class Engine:
         *,
         threshold: float = DEFAULT_THRESHOLD,
         oracle: Feasibility | None = None,
-        order: Sequence[int] | None = None,
         seed: int = 0,
     ) -> JointRead:
         """The joint distribution of one row's slots (see `joint.search`).
@@ -106,9 +105,7 @@ class Engine:
             ContextError: the row does not fit the context.
             NoAssignmentError: nothing was found that the oracle allows.
         """
-        return search(
-            self.adapter, self._alone(prefix, row), row.canvas, budget, threshold=threshold, oracle=oracle, order=order, seed=seed
-        )
+        return search(self.adapter, self._alone(prefix, row), row.canvas, budget, threshold=threshold, oracle=oracle, seed=seed)
 
     def likeliest(self, prefix: Sequence[int], row: RowRequest, oracle: Feasibility, *, count: int = 1, seed: int = 0) -> list[BlockRead]:
         """The likeliest allowed assignments under one pass (see `product.likeliest`).

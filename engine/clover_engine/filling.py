@@ -109,19 +109,17 @@ def read_scores(adapter: ModelAdapter[Any], layout: Layout, filling: Filling, hi
     return out
 
 
-def moves(layout: Layout, filling: Filling, scores: Scores, threshold: float, order: Sequence[int] | None = None) -> list[Move]:
+def moves(layout: Layout, filling: Filling, scores: Scores, threshold: float) -> list[Move]:
     """What this pass settles: all slots whose every open position is sure; where there is none, a piece of one slot.
 
     Sure means that the token of the likeliest string has more than `threshold`. The piece is the sure beginning of the
     slot with the surest first position (the first of equals); at least one position. A slot that has been begun is completed
-    before any other, so no more than one is ever incomplete. With an `order` of slots the pass settles its first open slot alone.
+    before any other, so no more than one is ever incomplete.
 
     Within a slot the distributions are exact under this pass: the mass of all legal strings that go on so, by a backward pass
     through the lattice.
     """
     open_slots = layout.open(filling)
-    if order is not None:
-        open_slots = [next(s for s in order if s in open_slots)]
     runs = {s: list(_sure_run(layout, filling, s, scores[s], threshold)) for s in open_slots}
     start = layout.start()
     begun = [s for s in open_slots if len(filling[s]) > len(start[s])]

@@ -20,8 +20,7 @@ from typing import Any
 import torch
 
 from clover_engine.canvas import Canvas
-from clover_engine.constraint.automaton import TokenAutomaton
-from clover_engine.feasibility import Feasibility, Guard, Values
+from clover_engine.feasibility import Feasibility, Guard
 from clover_engine.filling import Filling, Layout, Scores, moves, read_scores
 from clover_engine.models.base import ModelAdapter, PrefixState
 from clover_engine.tree import BlockRead, Node, children, close
@@ -88,7 +87,6 @@ class _Search:
     layout: Layout
     guard: Guard
     threshold: float
-    order: Sequence[int] | None
     queue: list[tuple[float, int, Node]] = field(default_factory=list)
     serial: Iterator[int] = field(default_factory=itertools.count)
     leaves: list[Node] = field(default_factory=list)
@@ -133,20 +131,18 @@ def search(
     *,
     threshold: float,
     oracle: Feasibility | None = None,
-    order: Sequence[int] | None = None,
     seed: int = 0,
 ) -> JointRead:
     """Read the joint distribution of one canvas over the one row of `state`.
 
     Args:
         threshold: as in `denoise`; slots that are surer are read in one pass. 1 reads one piece at a time.
-        order: slots in the order in which they are to be read; by default the surest next, as in `denoise`.
 
     Raises:
         EmptyLanguageError: a slot has no legal value. NoAssignmentError: nothing was found that the oracle allows.
     """
     layout = Layout.of(canvas, adapter)
-    run = _Search(layout, Guard(layout, oracle, adapter.spec.pad_id), threshold, order)
+    run = _Search(layout, Guard(layout, oracle, adapter.spec.pad_id), threshold)
     run.push([Node(layout.start())])
     # The way that `denoise` goes first, so that no effort ends with a worse answer than that, and the search has something to beat.
     _dive(run, adapter, state, seed)
@@ -173,7 +169,7 @@ def _read(run: _Search, adapter: ModelAdapter[Any], state: PrefixState, nodes: S
 
 
 def _expand(run: _Search, node: Node, scores: Scores, hidden: torch.Tensor) -> Node | None:
-    found = children(run.layout, node, moves(run.layout, node.filling, scores, run.threshold, run.order), run.guard, hidden)
+    found = children(run.layout, node, moves(run.layout, node.filling, scores, run.threshold), run.guard, hidden)
     run.broken, run.cut = run.broken + found.broken, run.cut + found.cut
     run.push(found.nodes)
     # All moves as they are likeliest if constraints allow it, else the way that goes along with most of them.
@@ -205,24 +201,3 @@ def _result(run: _Search, adapter: ModelAdapter[Any]) -> JointRead:
 
 def _values(filling: Filling, pad: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(t for t in tokens if t != pad) for tokens in filling)
-
-
-class Only:
-    """The constraint that nothing but the given assignments is allowed: searching under it scores them."""
-
-    def __init__(self, assignments: Iterable[Sequence[tuple[int, ...]]]) -> None:
-        self._allowed = [tuple(assignment) for assignment in assignments]
-
-    def related(self, slot: int) -> frozenset[int]:
-        return frozenset(range(len(self._allowed[0])))
-
-    def language(self, slot: int, filled: Values) -> TokenAutomaton | None:
-        from clover_engine.constraint.builders import trie
-
-        return trie({a[slot] for a in self._matching(filled)})
-
-    def possible(self, filled: Values) -> bool:
-        return bool(self._matching(filled))
-
-    def _matching(self, filled: Values) -> list[tuple[tuple[int, ...], ...]]:
-        return [a for a in self._allowed if all(a[s] == value for s, value in filled.items())]

@@ -7,27 +7,16 @@ from collections.abc import Sequence
 import torch
 
 from clover_engine.models.base import ModelSpec
-from tests.engine.fakes import TokenState
+from tests.engine.fakes import PlantedAdapter, TokenState
 
 
-class RandomFeatures:
+class RandomFeatures(PlantedAdapter):
     """Hidden states are seeded by the visible block; logits are their products with a fixed random table."""
 
-    device = torch.device("cpu")
-    dtype = torch.float32
-
     def __init__(self, seed: int, spec: ModelSpec, sharpness: float = 3.0) -> None:
+        super().__init__(lambda _, __: {})
         self.spec, self._seed, self._sharpness = spec, seed, sharpness
         self._table = torch.randn(spec.vocab_size, 8, generator=torch.Generator().manual_seed(7))
-
-    def empty(self) -> TokenState:
-        return TokenState()
-
-    def extend(self, state: TokenState, ids: Sequence[int]) -> TokenState:
-        return TokenState((*state.shared, *ids))
-
-    def branch(self, state: TokenState, rows: Sequence[Sequence[int]]) -> TokenState:
-        return TokenState(state.shared, tuple(tuple(row) for row in rows))
 
     def encode_block(self, state: TokenState, blocks: Sequence[Sequence[int]]) -> list[torch.Tensor]:
         out: list[torch.Tensor] = []

@@ -14,7 +14,7 @@ from clover_engine.canvas import Canvas, Slot
 from clover_engine.constraint.automaton import TokenAutomaton
 from clover_engine.constraint.builders import trie
 from clover_engine.denoise import denoise
-from clover_engine.joint import Budget, JointRead, NoAssignmentError, Only, search
+from clover_engine.joint import Budget, JointRead, NoAssignmentError, search
 from clover_engine.product import likeliest
 from tests.engine.fakes import PAD, PlantedAdapter
 
@@ -223,23 +223,6 @@ def test_one_pass_gives_the_likeliest_allowed_assignment_of_the_product() -> Non
             tuple(tuple(t for t in s if t != PAD) for s in w) for w in best
         ], seed
         assert adapter.seen == [1], seed
-
-
-def test_scoring_given_assignments_gives_their_probabilities() -> None:
-    for seed in range(100):
-        adapter, canvas, languages = random_problem(seed)
-        expected = enumerate_all(adapter, canvas, languages, 0.95)
-        some = random.Random(seed).sample(sorted(expected), min(3, len(expected)))
-        read = search(adapter, adapter.empty(), canvas, EVERYTHING, threshold=0.95, oracle=Only(some))
-        assert find(read) == pytest.approx({a: expected[a] for a in some}, abs=1e-6), seed
-
-
-def test_an_order_of_slots_is_kept() -> None:
-    adapter, canvas, _ = random_problem(3)
-    order = list(range(len(canvas.slots)))[::-1]
-    read = search(adapter, adapter.empty(), canvas, EVERYTHING, threshold=1.0, order=order)
-    assert sum(find(read).values()) == pytest.approx(1.0, abs=1e-6)
-    assert [c.slot for c in read.best.commits] == sorted((c.slot for c in read.best.commits), reverse=True)
 
 
 def test_constraints_that_nothing_keeps_are_told_apart_from_a_search_that_was_too_short() -> None:
