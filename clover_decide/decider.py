@@ -107,6 +107,7 @@ class Decider:
         project: bool = False,
         permutations: int = 1,
         dependence: bool = False,
+        evidence: bool = False,
         abstain: float | Mapping[str, Any] | Abstain | None = None,
     ) -> Decision:
         """Answer the questions about the material.
@@ -130,6 +131,7 @@ class Decider:
             permutations: how often to ask, each time with questions and options in another order; the probabilities are
                 averaged (at most 16).
             dependence: also read how much each pair of answers depends on each other.
+            evidence: also list the sentences of the material that show each answer.
             abstain: a probability below which an answer is withheld, or a mapping with `probability`, `coverage`, `gap` and
                 `questions` (a probability for some questions); `gap` reads the dependence.
 
@@ -150,7 +152,11 @@ class Decider:
         with self._lock:
             # Everything is compiled before anything is answered, so that an error costs no model pass.
             plans = [self._plan(read, found, question_set, options, i) for i in range(options.permutations)]
-            alone = replace(options, mode="independent", rules=RuleSet()) if options.independent and options.mode == "joint" else None
+            alone = (
+                replace(options, mode="independent", rules=RuleSet(), evidence=False)
+                if options.independent and options.mode == "joint"
+                else None
+            )
             solo_plan = self._plan(read, found, question_set, alone) if alone else None
             start = time.perf_counter()
             reading = self._read(plans, question_set, options)
@@ -209,6 +215,7 @@ class Decider:
     def _read(self, plans: Sequence[Plan], questions: QuestionSet, options: Options) -> Reading:
         from clover_decide.answering import read_dependence
         from clover_decide.averaging import averaged
+        from clover_decide.evidence import read_evidence
         from clover_decide.projection import projected
 
         results = [self._read_once(plan, options) for plan in plans]
@@ -216,6 +223,9 @@ class Decider:
         if options.project and options.mode == "independent":
             answers = projected(options.rules, reading.answers, results[0][1], plans[0].material.text)
             reading = replace(reading, answers=answers, probability=math.prod(answer.probability for answer in answers.values()))
+        if options.evidence:
+            shown = read_evidence(self._engine, plans[0])
+            reading = replace(reading, answers={key: replace(a, evidence=shown[key]) for key, a in reading.answers.items()})
         wanted = options.dependence or options.abstain.gap is not None
         if wanted and options.mode == "joint":
             reading = replace(reading, dependence=read_dependence(self._engine, plans[0]))

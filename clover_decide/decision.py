@@ -45,6 +45,16 @@ class Abstained:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """A sentence of the material that shows an answer, with `material_text[start:end] == quote`; probability: that it does."""
+
+    start: int
+    end: int
+    quote: str
+    probability: float
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to one question.
 
@@ -57,6 +67,7 @@ class Answer:
     label: the name of a score's level.
     span: (start, end) characters of a quote, with `material_text[start:end] == value`.
     independent: what the same model says when asked this question alone; None unless asked for.
+    evidence: the sentences that show the answer, in the order of the text; empty unless asked for.
     """
 
     type: str
@@ -69,6 +80,7 @@ class Answer:
     span: tuple[int, int] | None = None
     independent: Distribution | None = None
     abstained: Abstained | None = None
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -226,6 +238,8 @@ class Decision:
             out["span"] = list(answer.span)
         if answer.abstained is not None:
             out["abstained"] = {**vars(answer.abstained), "value": self.questions.plain(key, answer.abstained.value)}
+        if answer.evidence:
+            out["evidence"] = [dict(vars(sentence)) for sentence in answer.evidence]
         if answer.independent is not None:
             solo = answer.independent
             out["independent"] = {

@@ -7,7 +7,7 @@ from clover_decide.decision import Alternative, Decision, shown
 
 def explain(decision: Decision) -> str:
     """The steps, the comparison, the rules, the runners-up and the dependence of a decision, one fact a line."""
-    sections = [_steps(decision), _compared(decision), _ruled(decision), _likely(decision), _dependent(decision)]
+    sections = [_steps(decision), _shown_by(decision), _compared(decision), _ruled(decision), _likely(decision), _dependent(decision)]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
@@ -27,6 +27,18 @@ def _steps(decision: Decision) -> list[str]:
         where = f"block {block + 1}, pass {step}" if several or decision.mode == "independent" else f"pass {step}"
         lines.append(f"  {where}: {told}")
     return lines
+
+
+def evidence_lines(decision: Decision) -> list[str]:
+    """A line for each sentence that shows an answer, where that was asked for."""
+    return [
+        f'  {key}: "{" ".join(s.quote.split())}" ({s.probability:.2f})' for key, answer in decision.answers.items() for s in answer.evidence
+    ]
+
+
+def _shown_by(decision: Decision) -> list[str]:
+    lines = evidence_lines(decision)
+    return ["Shown by:", *lines] if lines else []
 
 
 def _compared(decision: Decision) -> list[str]:

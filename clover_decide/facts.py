@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations, islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 MAX_DATES = 6
 MAX_PAIRS = 8
 MAX_DURATIONS = 4
 MAX_AMOUNTS = 4
 MAX_COMPARISONS = 4
+MAX_MENTIONS = 4
 
 # Repetitions are bounded, so that no text can make a search slow.
 _MONTH = (
@@ -61,10 +62,13 @@ _AMOUNT = re.compile(
     r"(?![\d%]|[.,'/-]\d|[kKmMbB]n?\b| ?(?:thousand|million|billion|per|an?|each|/)\b)"
 )
 _COUNT = re.compile(r"(?<![\w.,/:#$€£-])(?<!\d )(?P<count>\d{1,6}) (?P<noun>[A-Za-z]{2,20}[ -][A-Za-z]{2,20}s)\b")
+_BARE = re.compile(r"(?<![\w.,/:#$€£-])\d{1,6}(?![\w%/-]|[.,:]\d)")
+_SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s)[^.!?\n]*)*")
 _VERBS = frozenset(
     re.findall(
         r"\w+",
-        "is was has does this its as us plus less always stops opens applies runs needs gets goes takes comes",
+        "is was has does this its as us plus less always stops opens applies runs needs gets goes takes comes "
+        "and or but for by at of in on to per",
     )
 )
 _LEADS = frozenset(
@@ -80,26 +84,30 @@ _TIME_UNIT = re.compile(r"(?:second|minute|hour|day|week|month|year|dollar|euro|
 
 @dataclass(frozen=True)
 class Fact:
-    """One derived fact. `text` is what the model reads; `value` is exact (days for differences, ISO for dates)."""
+    """One derived fact. `text` is what the model reads; `value` is exact (days for differences, ISO for dates).
+
+    `at` are the characters of the material where what it is derived from begins.
+    """
 
     kind: Literal["date", "ambiguous_date", "days_between", "comparison", "difference", "given"]
     text: str
     value: str | int | None = None
+    at: tuple[int, ...] = ()
 
 
 def derive_facts(text: str) -> tuple[Fact, ...]:
     """Facts of a material in a fixed order: dates, days between dates (compared with stated durations), amounts."""
     dates = _dates(text)
     durations = _durations(text)
-    facts: list[Fact] = [_date_fact(surface, readings) for surface, readings in dates]
-    exact = sorted({r[0]: s for s, r in reversed(dates) if len(r) == 1}.items())
+    facts: list[Fact] = [_date_fact(surface, found) for surface, found in dates.items()]
+    exact = sorted({found.readings[0]: s for s, found in reversed(dates.items()) if len(found.readings) == 1}.items())
     pairs = list(combinations(exact, 2))
     # Close dates are the ones compared in practice; keep those when there are too many pairs.
     pairs = sorted(sorted(pairs, key=lambda p: (p[1][0] - p[0][0]).days)[:MAX_PAIRS])
     for (first, first_text), (second, second_text) in pairs:
         days = (second - first).days
         line = f"{first_text} to {second_text}: {days} days{_compared(days, durations)}"
-        facts.append(Fact("days_between", line, days))
+        facts.append(Fact("days_between", line, days, (*dates[first_text].at, *dates[second_text].at)))
     facts.extend(_comparisons(text))
     facts.extend(_differences(text))
     return tuple(facts)
@@ -110,15 +118,23 @@ def caller_facts(lines: Iterable[str]) -> tuple[Fact, ...]:
     return tuple(Fact("given", line.strip()) for line in lines)
 
 
-def _dates(text: str) -> list[tuple[str, tuple[dt.date, ...]]]:
-    """Distinct surfaces in order of appearance, each with its possible readings."""
-    found: dict[str, tuple[dt.date, ...]] = {}
+class _Dated(NamedTuple):
+    """The possible readings of a date as it stands, and where it stands."""
+
+    readings: tuple[dt.date, ...]
+    at: tuple[int, ...]
+
+
+def _dates(text: str) -> dict[str, _Dated]:
+    """Distinct surfaces in order of appearance."""
+    found: dict[str, _Dated] = {}
     for match in _DATE.finditer(text):
         surface = match.group()
-        readings = _numeric_readings(surface) if match.group("numeric") else _reading(surface)
-        if readings and surface not in found and len(found) < MAX_DATES:
-            found[surface] = readings
-    return list(found.items())
+        if known := found.get(surface):
+            found[surface] = _Dated(known.readings, (*known.at, match.start())[:MAX_MENTIONS])
+        elif len(found) < MAX_DATES and (readings := _numeric_readings(surface) if match.group("numeric") else _reading(surface)):
+            found[surface] = _Dated(readings, (match.start(),))
+    return found
 
 
 def _reading(surface: str) -> tuple[dt.date, ...]:
@@ -143,13 +159,13 @@ def _numeric_readings(surface: str) -> tuple[dt.date, ...]:
     return tuple(dict.fromkeys(readings))
 
 
-def _date_fact(surface: str, readings: tuple[dt.date, ...]) -> Fact:
-    if len(readings) > 1:
-        either = " or ".join(r.isoformat() for r in sorted(readings))
-        return Fact("ambiguous_date", f"{surface} is ambiguous: {either}")
-    day = min(readings)
+def _date_fact(surface: str, found: _Dated) -> Fact:
+    if len(found.readings) > 1:
+        either = " or ".join(r.isoformat() for r in sorted(found.readings))
+        return Fact("ambiguous_date", f"{surface} is ambiguous: {either}", at=found.at)
+    day = min(found.readings)
     iso = day.isoformat()
-    return Fact("date", f"{surface} is {day:%A}" if surface == iso else f"{surface} is {iso} {day:%A}", iso)
+    return Fact("date", f"{surface} is {day:%A}" if surface == iso else f"{surface} is {iso} {day:%A}", iso, found.at)
 
 
 def _durations(text: str) -> list[tuple[int, str]]:
@@ -179,24 +195,45 @@ def _compared(days: int, durations: list[tuple[int, str]]) -> str:
 
 
 def _comparisons(text: str) -> list[Fact]:
-    """Counts of the same thing compared: "42 failed logins" with "40 failed logins".
+    """Counts of the same thing compared: "42 failed logins" with "40 failed logins", or with "failed logins above 40".
 
     Only an adjective and a plural count as a thing; single words are too often verbs ("gate 4 opens").
     """
-    counts: dict[str, list[int]] = {}
+    counts: dict[str, dict[int, tuple[int, ...]]] = {}
     for match in _COUNT.finditer(text):
-        noun, count = match.group("noun").lower(), int(match.group("count"))
-        if _VERBS & set(re.split("[ -]", noun)) or _TIME_UNIT.search(noun) or _names(text, match.start()):
-            continue
-        values = counts.setdefault(noun, [])
-        if count not in values and len(values) < MAX_COMPARISONS:
-            values.append(count)
+        noun = match.group("noun").lower()
+        if not (_VERBS & set(re.split("[ -]", noun)) or _TIME_UNIT.search(noun) or _names(text, match.start())):
+            _mention(counts.setdefault(noun, {}), int(match.group("count")), match.start())
+    for noun, value, at in _apart(text, list(counts)) if counts else ():
+        _mention(counts[noun], value, at)
     facts = (
-        Fact("comparison", f"{max(a, b)} {noun} is more than {min(a, b)} {noun}")
+        Fact("comparison", f"{max(a, b)} {noun} is more than {min(a, b)} {noun}", at=(*values[a], *values[b]))
         for noun, values in counts.items()
-        for a, b in combinations(values, 2)
+        for a, b in combinations(list(values)[:MAX_COMPARISONS], 2)
     )
     return list(islice(facts, MAX_COMPARISONS))
+
+
+def _mention(values: dict[int, tuple[int, ...]], value: int, at: int) -> None:
+    known = values.get(value, ())
+    values[value] = known if at in known else (*known, at)[:MAX_MENTIONS]
+
+
+def _apart(text: str, nouns: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """(noun, number, where) of numbers apart from what they count: one or two bare ones in a sentence that speaks of one such thing."""
+    for match in _SENTENCE.finditer(text):
+        sentence = _DATE.sub(lambda date: " " * len(date.group()), match.group())
+        said = [noun for noun in nouns if noun in sentence.lower()]
+        if len(said) == 1:
+            found = [m for m in _BARE.finditer(sentence) if not _names(sentence, m.start()) and not _unit_after(sentence, m.end())]
+            if len(found) <= 2:
+                yield from ((said[0], int(m.group()), match.start() + m.start()) for m in found)
+
+
+def _unit_after(text: str, at: int) -> bool:
+    """Whether the number that ends at `at` counts time or money."""
+    following = re.match(r"[ -]([A-Za-z]+)", text[at : at + 24])
+    return following is not None and _TIME_UNIT.search(following.group(1).rstrip("s") + "s") is not None
 
 
 def _names(text: str, at: int) -> bool:
@@ -215,14 +252,16 @@ def _currency(surface: str) -> str:
 def _differences(text: str) -> list[Fact]:
     from price_parser import Price
 
-    surfaces = [match.group().strip() for match in _AMOUNT.finditer(text)]
+    found = [(match.group().strip(), match.start()) for match in _AMOUNT.finditer(text)]
     # "$" is the dollar of the text: the US one, unless the text has another.
-    alone = not {"cad", "aud"} & {_currency(surface) for surface in surfaces}
+    alone = not {"cad", "aud"} & {_currency(surface) for surface, _ in found}
     amounts: dict[tuple[str, Decimal], str] = {}
-    for surface in surfaces:
+    places: dict[str, tuple[int, ...]] = {}
+    for surface, at in found:
         unit, price = _currency(surface), Price.fromstring(surface)
         if price.amount is not None:
-            amounts.setdefault(("usd" if unit == "$" and alone else unit, price.amount), surface)
+            shown = amounts.setdefault(("usd" if unit == "$" and alone else unit, price.amount), surface)
+            places[shown] = (*places.get(shown, ()), at)[:MAX_MENTIONS]
     items = list(amounts.items())[:MAX_AMOUNTS]
     facts: list[Fact] = []
     for ((unit_a, a), text_a), ((unit_b, b), text_b) in combinations(items, 2):
@@ -232,5 +271,5 @@ def _differences(text: str) -> list[Fact]:
             (a, text_a), (b, text_b) = (b, text_b), (a, text_a)
         difference = a - b
         plain = format(difference.normalize(), "f")
-        facts.append(Fact("difference", f"{text_a} - {text_b} = {plain}", plain))
+        facts.append(Fact("difference", f"{text_a} - {text_b} = {plain}", plain, (*places[text_a], *places[text_b])))
     return facts

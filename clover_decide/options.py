@@ -32,6 +32,7 @@ class Options:
     project: bool = False
     permutations: int = 1
     dependence: bool = False
+    evidence: bool = False
     abstain: Abstain = field(default_factory=Abstain)
 
 
@@ -55,7 +56,7 @@ def read_options(given: Mapping[str, Any], questions: QuestionSet) -> Options:
         raise InputError("out of range", path="threshold", given=threshold, accepted="a probability in (0, 1]")
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_PERMUTATIONS:
         raise InputError("out of range", path="permutations", given=count, accepted=f"a whole number from 1 to {MAX_PERMUTATIONS}")
-    for name in ("independent", "project", "dependence"):
+    for name in ("independent", "project", "dependence", "evidence"):
         if not isinstance(getattr(options, name), bool):
             raise InputError("not a switch", path=name, given=getattr(options, name), accepted="True or False")
     if options.mode == "independent" and (options.dependence or options.abstain.gap is not None):

@@ -6,6 +6,7 @@ an answer.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from clover_engine.tokenizer import Tokenizer
 
 HEADER = "Material:\n"
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -153,12 +155,18 @@ def _described(option: Option) -> str:
     return f"{value}: {' '.join(option.description.split())}" if option.description else value
 
 
+def _lines(material: Material, facts: Sequence[Fact]) -> list[str]:
+    """Numbered sentences, and numbered facts under a heading of their own."""
+    lines = [f"[{i}] {material.text[start:end]}\n" for i, (start, end) in enumerate(material.sentences, 1)]
+    return [*lines, "Facts:\n", *(f"F{i} {fact.text}\n" for i, fact in enumerate(facts, 1))] if facts else lines
+
+
 class Prompter:
     """Assembles prefix token ids: control tokens by id, everything else as plain text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         encode, special = tokenizer.encode, tokenizer.special
-        self._encode = encode
+        self._encode, self._encode_with_offsets = encode, tokenizer.encode_with_offsets
         start, end, newline = special("<|im_start|>"), special("<|im_end|>"), encode("\n")
         self._open = [start, *encode("user\n")]
         self._answer = [end, *newline, start, *encode("assistant\n")]
@@ -167,10 +175,22 @@ class Prompter:
 
     def material(self, material: Material, facts: Sequence[Fact]) -> list[int]:
         """Header, material with numbered sentences, and the numbered facts."""
-        lines = [f"[{i}] {material.text[start:end]}\n" for i, (start, end) in enumerate(material.sentences, 1)]
-        if facts:
-            lines += ["Facts:\n", *(f"F{i} {fact.text}\n" for i, fact in enumerate(facts, 1))]
-        return [*self._open, *self._encode(HEADER + "".join(lines))]
+        return [*self._open, *self._encode(HEADER + "".join(_lines(material, facts)))]
+
+    def line_spans(self, material: Material, facts: Sequence[Fact]) -> tuple[list[Span], list[Span]]:
+        """Which tokens of `material` are the line of each sentence and of each fact."""
+        lines = _lines(material, facts)
+        _, offsets = self._encode_with_offsets(HEADER + "".join(lines))
+        ends, spans, at, begin = [end for _, end in offsets], list[Span](), len(HEADER), 0
+        begin = bisect_right(ends, at)
+        for line in lines:
+            at += len(line)
+            # A token that ends beyond the line belongs to the next one.
+            end = bisect_right(ends, at)
+            spans.append((len(self._open) + begin, len(self._open) + end))
+            begin = end
+        count = len(material.sentences)
+        return spans[:count], spans[count + 1 :]
 
     def questions(self, lines: Sequence[str]) -> list[int]:
         """The questions of one block, up to where the block begins."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clover_decide.decision import Answer, Decision, shown
+from clover_decide.explain import evidence_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +24,8 @@ def print_decision(decision: Decision, title: str = "", *, explain: bool = False
     console.print(_summary(decision), style="dim", highlight=False, markup=False)
     for number, fact in enumerate(decision.facts, 1):
         console.print(f"  F{number} {fact.text}", style="dim", highlight=False, markup=False)
+    for line in [] if explain else evidence_lines(decision):
+        console.print(line, style="dim", highlight=False, markup=False)
     for text in decision.violations:
         console.print(f"breaks the rule: {text}", style="red", highlight=False, markup=False)
     if explain:

@@ -16,6 +16,7 @@ from clover_engine.folder import fingerprint, read_config
 from clover_engine.joint import Budget, JointRead, search
 from clover_engine.models.base import ModelAdapter, ModelSpec, PrefixState
 from clover_engine.pairwise import Pair, pairs
+from clover_engine.pointing import Target, point
 from clover_engine.prefix_cache import PrefixCache
 from clover_engine.product import likeliest
 from clover_engine.tokenizer import Tokenizer
@@ -123,6 +124,15 @@ class Engine:
             ContextError: the row does not fit the context.
         """
         return pairs(self.adapter, self._alone(prefix, row), row.canvas, seed=seed)
+
+    def point(self, prefix: Sequence[int], row: RowRequest, targets: Sequence[Target]) -> list[list[float]]:
+        """Which parts of the prefix each slot of a row points to as its evidence (see `pointing.point`).
+
+        Raises:
+            ContextError: the row does not fit the context.
+            NoPointerError: the model was not trained to point.
+        """
+        return point(self.adapter, self._alone(prefix, row), row.canvas, targets)
 
     def _alone(self, prefix: Sequence[int], row: RowRequest) -> PrefixState:
         """The state of one row whose continuation is shared as well: many blocks will be read over it."""

@@ -7,16 +7,23 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
+from num2words import num2words
 
 from clover_decide.questions import AnyQuestion
 
 Split = Literal["train", "val", "heldout"]
 PHRASES = Path(__file__).resolve().parent.parent / "phrases"
+
+REF = "[A-Z]{2}-[0-9]{4}"
+"""The pattern of `Writer.ref`."""
+REMARKS = 30
+"""Irrelevant sentences that a world has in store; a group takes as many as it is asked to."""
 
 SUBJECT = "subject"
 """The step of evidence that is the question's own mention of its subject: there the look-up has brought what it found."""
@@ -59,6 +66,7 @@ class World:
     `clauses` are the sentences that carry facts and rules, by name; `needs[question]` names those its answer rests on.
     `rules` names the clauses that every case under the same setting shares word for word.
     `answers[id]` is the gold value, by execution of the rules, in the type a decision would return.
+    `shown[id]` names the clauses that a reader would point to, where they are fewer than `needs[id]`.
     """
 
     family: str
@@ -70,6 +78,7 @@ class World:
     needs: Mapping[str, frozenset[str]]
     rules: frozenset[str]
     guide: Guide
+    shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,12 +92,11 @@ class Group:
     answers: Mapping[str, Any]
 
 
-def compose(
-    rng: random.Random, world: World, asked: Sequence[str], *, complete: bool, distractors: int, rules_first: bool = False
-) -> Group:
+def compose(rng: random.Random, world: World, asked: Sequence[str], *, complete: bool, distractors: int, first: float = 0.0) -> Group:
     """Ask some questions: all clauses if `complete`, else those the asked ones need, in random order with distractors.
 
-    With `rules_first` the shared clauses and distractors come before the case's own, as a policy precedes its incident.
+    `first` is the share of shared clauses and distractors that come before any of the case's own, as a policy may precede
+    its incident.
     """
     needed = frozenset().union(*(world.needs[key] for key in asked))
     used = [name for name in world.clauses if complete or name in needed]
@@ -96,17 +104,21 @@ def compose(
     shared += rng.sample(list(world.distractors), min(len(world.distractors), distractors))
     own = [world.clauses[name] for name in used if name not in world.rules]
     rng.shuffle(shared)
-    rng.shuffle(own)
-    sentences = shared + own
-    if not rules_first:
-        rng.shuffle(sentences)
+    before = round(first * len(shared))
+    rest = shared[before:] + own
+    rng.shuffle(rest)
+    paragraphs = rng.random() < 0.5
+    parts = [part for sentence in shared[:before] + rest for part in (sentence, "\n\n" if paragraphs and rng.random() < 0.25 else " ")]
     questions = {key: world.questions[key] for key in asked}
-    return Group(world.family, world.structure, " ".join(sentences), questions, {key: world.answers[key] for key in asked})
+    return Group(world.family, world.structure, "".join(parts[:-1]), questions, {key: world.answers[key] for key in asked})
 
 
 @cache
-def phrases(split: Split, family: str) -> Mapping[str, list[str]]:
-    """Clause name -> phrasings of one split. No two splits share a sentence (a test compares their skeletons)."""
+def phrases(split: Split, family: str) -> Mapping[str, Any]:
+    """Clause name -> phrasings of one split; for records kind -> its fields and their phrasings.
+
+    No two splits share a sentence (a test compares their skeletons).
+    """
     return yaml.safe_load((PHRASES / split / f"{family}.yaml").read_text())
 
 
@@ -115,12 +127,16 @@ class Writer:
 
     def __init__(self, rng: random.Random, split: Split, family: str) -> None:
         self.rng = rng
-        self._book = phrases(split, family)
+        self.book: Mapping[str, Any] = phrases(split, family)
         self._names = phrases(split, "names")
 
     def say(self, clause: str, **values: Any) -> str:
         """One phrasing of a clause, its first letter capitalised."""
-        text = self.rng.choice(self._book[clause]).format(**values)
+        return self.fill(self.book[clause], **values)
+
+    def fill(self, phrasings: Sequence[str], **values: Any) -> str:
+        """One of several phrasings, its first letter capitalised."""
+        text = self.rng.choice(phrasings).format(**values)
         return text[0].upper() + text[1:]
 
     def names(self, kind: str, count: int) -> list[str]:
@@ -129,14 +145,37 @@ class Writer:
 
     def date(self, day: dt.date) -> str:
         """A date in one of several unambiguous formats."""
+        ordinal = num2words(day.day, to="ordinal_num")
         return self.rng.choice(
             [
                 f"{day.day} {day:%B} {day.year}",
                 f"{day:%B} {day.day}, {day.year}",
                 day.isoformat(),
                 f"{day.day} {day:%b} {day.year}",
+                f"{ordinal} {day:%B} {day.year}",
+                f"{day:%B} {ordinal}, {day.year}",
             ]
         )
 
-    def money(self, amount: int) -> str:
-        return self.rng.choice([f"${amount}", f"${amount:,}", f"USD {amount}", f"{amount} dollars"])
+    def money(self, amount: int | Decimal) -> str:
+        figure = f"{amount:,}" if self.rng.random() < 0.5 else f"{amount}"
+        return self.rng.choice([f"${figure}", f"${figure}", f"USD {figure}", f"{figure} dollars"])
+
+    def days(self, count: int) -> str:
+        """A number of days with its unit."""
+        word = num2words(count)
+        return self.rng.choice([f"{count} days", f"{count} days", f"{word} days", f"{word} ({count}) days"])
+
+    def ref(self) -> str:
+        """The number of a file, unlike any other."""
+        letters = "".join(self.rng.choice("ABCDEFGHKLMNPRSTVWXYZ") for _ in range(2))
+        return f"{letters}-{self.rng.randrange(1000, 10000)}"
+
+    def remarks(self, count: int, **values: Any) -> list[str]:
+        """Up to `count` different irrelevant sentences."""
+        pool = self.book["filler"]
+        return [self.fill([text], **values) for text in self.rng.sample(pool, min(count, len(pool)))]
+
+    def day(self) -> dt.date:
+        """Any day of some years."""
+        return dt.date(2019, 1, 1) + dt.timedelta(days=self.rng.randrange(4500))

@@ -26,6 +26,15 @@ class Look:
     more: tuple[Span, ...] = ()
 
 
+@dataclass(frozen=True)
+class Pointing:
+    """Position `row` of part `part`, before a masked answer, should spread over the sentences that show it."""
+
+    part: int
+    row: int
+    spans: tuple[Span, ...]
+
+
 STEPS, LOOKUP, COPY, READ, RELATE, OWN, BUILD_READ, BUILD_COPY = 3, 4, 5, 6, 7, 8, 9, 10
 """Steps at the end of a question's line: its evidence in turn, the last one repeated, or its subject. Before each token of an
 answer, step number STEPS looks at the last evidence. LOOKUP: the subject and every visible answer find where they are looked
@@ -43,8 +52,8 @@ class Batch:
 
     ids, positions, targets: (1, T) int64, targets IGNORE except at masked slot tokens. parts: what sees what. full: (1, T)
     bool, True at targets of fully masked copies. hints: (1, T) int64, IGNORE except at the ends of question lines, where
-    the first token of the answer is the target of the auxiliary loss. looks: which part should look where. groups: number
-    of joint branches.
+    the first token of the answer is the target of the auxiliary loss. looks: which part should look where. pointings: the
+    evidence of masked answers. groups: number of joint branches.
     """
 
     ids: torch.Tensor
@@ -54,6 +63,7 @@ class Batch:
     full: torch.Tensor
     hints: torch.Tensor
     looks: tuple[Look, ...]
+    pointings: tuple[Pointing, ...]
     groups: int
 
 
@@ -78,6 +88,7 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
     packed = [_pack(row, copies, mask_id, rng) for row in rows]
     parts: list[Part] = []
     looks: list[Look] = []
+    pointings: list[Pointing] = []
     for row, (_, _, targets, *_) in zip(rows, packed, strict=True):
         shared = len(parts)
         parts.append(Part(_causal(len(row.material))[None, None]))
@@ -91,11 +102,12 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
             end = at + branch.length(copies)
             visible = targets[at + len(branch.questions) : end] == IGNORE
             looks.extend(_looks(branch, len(parts), len(row.material), visible))
+            pointings.extend(_pointings(branch, len(parts), visible))
             at = end
             parts.append(Part(_sight(branch, len(row.material), copies), shared))
     ids, positions, targets, full, hints = (torch.cat(column)[None] for column in zip(*packed, strict=True))
     groups = sum(len(branch.slots) > 1 for row in rows for branch in row.branches)
-    return Batch(ids, positions, tuple(parts), targets, full, hints, tuple(looks), groups)
+    return Batch(ids, positions, tuple(parts), targets, full, hints, tuple(looks), tuple(pointings), groups)
 
 
 def _pack(row: Row, copies: int, mask_id: int, rng: random.Random) -> tuple[torch.Tensor, ...]:
@@ -132,6 +144,17 @@ def _looks(branch: Branch, part: int, prefix: int, visible: torch.Tensor) -> lis
     for number, shown in enumerate(copies):
         out += slot_looks(branch, part, prefix, len(branch.questions) + number * b, shown)
     return out
+
+
+def _pointings(branch: Branch, part: int, visible: torch.Tensor) -> list[Pointing]:
+    """visible: as for `_looks`. A slot that is masked as a whole points."""
+    q, b = len(branch.questions), len(branch.block)
+    return [
+        Pointing(part, q + at + start - 1, spans)
+        for at in range(0, len(visible), b)
+        for (start, width), spans in zip(branch.slots, branch.shown, strict=False)
+        if spans and not visible[at + start : at + start + width].any()
+    ]
 
 
 def _line_looks(branch: Branch, part: int, prefix: int) -> list[Look]:

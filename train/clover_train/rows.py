@@ -17,13 +17,14 @@ from typing import Any
 from clover_decide.facts import derive_facts
 from clover_decide.material import read_material
 from clover_decide.prompt import Prompter, answer_text, assign_codes, code_letters, question_line, slot_width
-from clover_decide.questions import AnyQuestion, Choice, Integer, Score
+from clover_decide.questions import AnyQuestion, Choice, Integer, MultiChoice, Quote, Score, Text
+from clover_decide.slots import QuoteSource, quote_source
 from clover_engine.tokenizer import Tokenizer
 from clover_train.evidence import Finder, Span, find_tokens, finder
 from clover_train.groups import SUBJECT, World, compose
 
-COPIED = frozenset({"days", "count", "seen", "patients"})
-"""Questions whose answer stands in the text: learned early, and then asked less often."""
+EASY = frozenset({"damage", "critical_asset", "count", "days", "patients"})
+"""Questions learned early, and then asked less often."""
 VERBATIM = 0.92
 """Share of choices and scores whose codes are the options' own first tokens, where those allow it."""
 
@@ -37,7 +38,7 @@ class Branch:
     step; `subjects` is where, within `questions`, the question names whom it is about, `lookup` the token of the prompt where that
     name is looked up, and `looked_up` whether the answer is what is found there; `builds` are the slots of the block that its answer
     follows from, each with whether it repeats that answer, and `next_steps` the tokens where its answer is looked up for others.
-    `copied` is the span of the prompt that an answer is copied from.
+    `copied` is the span of the prompt that an answer is copied from, and `shown` are those of the sentences that show it.
     """
 
     questions: tuple[int, ...]
@@ -51,6 +52,7 @@ class Branch:
     builds: tuple[tuple[tuple[int, bool], ...], ...]
     next_steps: tuple[Span | None, ...]
     copied: tuple[Span | None, ...]
+    shown: tuple[tuple[Span, ...], ...] = ()
 
     def copies(self, most: int) -> int:
         """Noisy copies worth making: a single slot has only one masking."""
@@ -96,8 +98,10 @@ class RowBuilder:
         """One row of one case, or of several under one setting."""
         rng = self._rng
         several, seed = len(cases) > 1, rng.random()
-        complete, distractors = several or rng.random() < 0.5, rng.randint(0, 2)
-        rules_first = several or rng.random() < 0.2
+        complete = several or rng.random() < 0.7
+        distractors = rng.choice([rng.randint(0, 3), rng.randint(0, 12), rng.randint(4, 30)])
+        # What is shared is read once a row, so a row with several cases begins with most of it.
+        first = rng.choice([1.0, rng.random()]) if several else rng.choice([0.0, 0.0, rng.random()])
         prompts: list[tuple[int, ...]] = []
         branches: list[Branch] = []
         same: list[list[tuple[Span, Span]]] = []
@@ -106,7 +110,7 @@ class RowBuilder:
             keys = self._keys(case)
             # The same seed shuffles the shared clauses of every case alike.
             order = random.Random(seed)
-            group = compose(order, case, keys, complete=complete, distractors=distractors, rules_first=rules_first)
+            group = compose(order, case, keys, complete=complete, distractors=distractors, first=first)
             material = read_material(group.material)
             facts = derive_facts(material.text)
             prompts.append(tuple(self._prompter.material(material, facts)))
@@ -114,12 +118,13 @@ class RowBuilder:
             same.append(_both(find, case.guide.same))
             relations.append(_both(find, case.guide.relations))
             halves = rng.random() < 0.05
-            branches.append(self._split(case, keys, find) if halves else self._branch(case, keys, find))
+            source = quote_source(material, self._tokenizer)
+            branches.append(self._split(case, keys, find, source) if halves else self._branch(case, keys, find, source))
             if not several:
                 prompts.append(prompts[0])
                 same.append([])
                 relations.append([])
-                branches.append(self._branch(case, [rng.choice(keys)], find))
+                branches.append(self._branch(case, [rng.choice(keys)], find, source))
         shared = _common(prompts)
         rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
         # What stands in the shared text was found in the first case already.
@@ -127,16 +132,16 @@ class RowBuilder:
         return Row(prompts[0][:shared], tuple(rest), tuple(map(tuple, same)), tuple(new))
 
     def _keys(self, world: World) -> list[str]:
-        """4 questions or more, at most a block of 8, in random order; those learned early less often."""
+        """5 questions or more, at most a block of 8, in random order; those learned early less often."""
         rng = self._rng
-        keys = [key for key in world.questions if key not in COPIED or rng.random() < 0.35]
+        keys = [key for key in world.questions if key not in EASY or rng.random() < 0.35]
         rng.shuffle(keys)
-        return keys[: rng.randint(4, min(8, len(keys)))]
+        return keys[: rng.randint(min(5, len(keys)), min(8, len(keys)))]
 
-    def _split(self, world: World, keys: Sequence[str], find: Finder) -> Branch:
+    def _split(self, world: World, keys: Sequence[str], find: Finder, source: QuoteSource) -> Branch:
         """Two blocks in turn: the later one reads the committed earlier one, as request groups do."""
         half = len(keys) // 2
-        first, second = self._branch(world, keys[:half], find), self._branch(world, keys[half:], find)
+        first, second = (self._branch(world, part, find, source) for part in (keys[:half], keys[half:]))
         before = (*first.questions, *first.block, *self._prompter.next_turn)
         later = second.after(before)
         # The earlier block is given; its questions are read all the same. Those of the slots come first.
@@ -147,13 +152,13 @@ class RowBuilder:
             subjects=(*later.subjects, *first.subjects),
         )
 
-    def _branch(self, world: World, keys: Sequence[str], find: Finder) -> Branch:
+    def _branch(self, world: World, keys: Sequence[str], find: Finder, source: QuoteSource) -> Branch:
         block: list[int] = []
         slots: list[tuple[int, int]] = []
         lines, answers = list[str](), list[tuple[int, ...]]()
         letters = self._shuffled_letters()
         for number, key in enumerate(keys, 1):
-            line, answer, width = self._ask(number, self._vary(world.questions[key]), world.answers[key], letters)
+            line, answer, width = self._ask(number, self._vary(world.questions[key]), world.answers[key], letters, source)
             lines.append(line)
             answers.append(answer)
             block += self._tokenizer.encode_cached(f"{number}:")
@@ -180,13 +185,15 @@ class RowBuilder:
             ),
             next_steps=tuple(_end(find(guide.next_step[key])) if key in guide.next_step else None for key in keys),
             copied=tuple(self._copied(world, key, answer, find) for key, answer in zip(keys, answers, strict=True)),
+            shown=tuple(tuple(span for name in sorted(world.shown.get(key, world.needs[key])) if (span := find(name))) for key in keys),
         )
 
     def _copied(self, world: World, key: str, answer: Sequence[int], find: Finder) -> Span | None:
-        """None also where a letter stands for the answer."""
+        """None also where a letter stands for the answer, or the text has it in other tokens."""
         source, value = world.guide.copies.get(key), world.answers[key]
-        text = str(value) if isinstance(value, int) else f" {value}"
-        if source is None or answer[0] != self._tokenizer.encode_cached(text)[0]:
+        spaced = self._tokenizer.encode_cached(f" {value}" if isinstance(value, str) else str(value))
+        # The first token of a string that is not a quote has no space before it.
+        if source is None or (answer[0] != spaced[0] and (len(answer) != len(spaced) or answer[1:] != tuple(spaced[1:]))):
             return None
         span = find(source)
         return span and (span[0], min(span[1], span[0] + len(answer)))
@@ -196,11 +203,17 @@ class RowBuilder:
             return None
         return find_tokens(questions, self._tokenizer.encode_cached(f" {world.guide.subject[0]}"), *line)
 
-    def _ask(self, number: int, question: AnyQuestion, value: Any, letters: Sequence[str]) -> tuple[str, tuple[int, ...], int]:
+    def _ask(
+        self, number: int, question: AnyQuestion, value: Any, letters: Sequence[str], source: QuoteSource
+    ) -> tuple[str, tuple[int, ...], int]:
         codes = None
         if isinstance(question, (Choice, Score)):
             codes = assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < VERBATIM)
         answer = self._tokenizer.encode_cached(answer_text(question, codes, value))
+        if isinstance(question, Quote):
+            # A quote is a run of the text's own tokens, mostly the one with a space before it.
+            runs, spaced = source.runs(value), tuple(self._tokenizer.encode_cached(f" {value}"))
+            answer = spaced if spaced in runs else runs[0]
         return question_line(number, question, codes), answer, slot_width(question)
 
     def _shuffled_letters(self) -> list[str]:
@@ -214,12 +227,14 @@ class RowBuilder:
     def _vary(self, question: AnyQuestion) -> AnyQuestion:
         """Option order and slot width are the caller's choice, so the model must not depend on them."""
         rng = self._rng
-        if isinstance(question, Choice):
+        if isinstance(question, (Choice, MultiChoice)):
             options = list(question.options)
             rng.shuffle(options)
             return question.model_copy(update={"options": tuple(options)})
         if isinstance(question, Integer):
             return question.model_copy(update={"maximum": question.maximum * rng.choice([1, 1, 10, 100])})
+        if isinstance(question, (Quote, Text)):
+            return question.model_copy(update={"max_tokens": rng.choice([12, 12, 12, 14, 18])})
         return question
 
 

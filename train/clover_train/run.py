@@ -32,7 +32,9 @@ LOOKS = ((0.5, 0), (0.6, 0), (0.7, 0), (0.74, 0), (0.57, 1), (0.77, 0), (0.67, 0
 base model those of LOOKUP already attend to earlier mentions of the same token, and those of COPY write the word they look at
 (train/README.md, Wiring)."""
 assert len(LOOKS) == BUILD_COPY + 1
-HINT_WEIGHT, LOOK_WEIGHT = 0.5, 3.0
+POINTER = (0.85, (1, 2))
+"""Depth of the layer, and the key/value heads whose query heads point to the evidence of an answer, between them."""
+HINT_WEIGHT, LOOK_WEIGHT, PAD_WEIGHT, POINT_WEIGHT = 0.5, 3.0, 0.1, 0.3
 MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"
 
 
@@ -47,6 +49,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=30)
     parser.add_argument("--lr", type=float, default=2e-4)
     parser.add_argument("--layers", type=int, default=30, help="keep only the first layers (smoke runs)")
+    parser.add_argument("--freeze", type=int, default=0, help="leave the embeddings and so many first layers as they are: for going on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save-every", type=int, default=50)
@@ -77,8 +80,10 @@ def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiff
     return model
 
 
-def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torch.Tensor, dict[str, float | None]]:
-    """Mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift).
+def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int, pad_id: int) -> tuple[torch.Tensor, dict[str, float | None]]:
+    """Weighted mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift).
+
+    The padding behind an answer is easily predicted and often longer than the answer, so it counts less.
 
     Two auxiliary losses are added, which cost no token and are not needed for inference. An
     autoregressive one: the end of a question's line predicts the first token of its answer, as the base model would
@@ -86,8 +91,8 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
     strongly supervised memory networks do (arXiv 1410.3916); answers alone say too little about where to look.
     The report's `right_*` count the first token of a masked stretch.
     """
-    layers = [int(model.config.layers * depth) for depth, _ in LOOKS]
-    watch: dict[int, list[torch.Tensor]] = {layer: [] for layer in layers}
+    layers, pointer = [int(model.config.layers * depth) for depth, _ in LOOKS], int(model.config.layers * POINTER[0])
+    watch: dict[int, list[torch.Tensor]] = {layer: [] for layer in (*layers, pointer)}
     with torch.autocast(batch.ids.device.type, torch.bfloat16):
         hidden = model.packed(batch.ids, batch.positions, batch.parts, watch)
         chosen = batch.targets[:, 1:] != IGNORE
@@ -112,7 +117,25 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int) -> tuple[torc
     fan = model.config.heads // model.config.kv_heads
     heads = [slice(group * fan, (group + 1) * fan) for _, group in LOOKS]
     look_loss = _look_loss(batch, [[w[:, h] for w in watch[layer]] for layer, h in zip(layers, heads, strict=True)])
-    return each.mean() + HINT_WEIGHT * hint_loss + LOOK_WEIGHT * look_loss, report | {"look": round(look_loss.item(), 4)}
+    weight = torch.where(targets == pad_id, PAD_WEIGHT, 1.0)
+    point_loss = _point_loss(batch, [w[:, [group * fan + i for group in POINTER[1] for i in range(fan)]] for w in watch[pointer]])
+    report |= {"look": round(look_loss.item(), 4), "point": round(point_loss.item(), 4)}
+    return (each * weight).sum() / weight.sum() + HINT_WEIGHT * hint_loss + LOOK_WEIGHT * look_loss + POINT_WEIGHT * point_loss, report
+
+
+def _point_loss(batch: Batch, watched: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Mean of -log of the attention that an answer's evidence gets, sentence by sentence, from all heads together; at best each
+    sentence gets its share. watched: by part (1,heads,own,seen)."""
+    terms: list[torch.Tensor] = []
+    for part, weights in enumerate(watched):
+        pointing = [p for p in batch.pointings if p.part == part]
+        if not pointing:
+            continue
+        mass = weights[0][:, [p.row for p in pointing]].float().mean(0)  # (pointings, seen)
+        terms += [
+            torch.stack([m[start:end].sum() for start, end in p.spans]).add(1e-6).log().mean() for m, p in zip(mass, pointing, strict=True)
+        ]
+    return -torch.stack(terms).mean()
 
 
 def _look_loss(batch: Batch, watched: Sequence[Sequence[torch.Tensor]]) -> torch.Tensor:
@@ -154,6 +177,9 @@ def main() -> None:
     tokenizer = Tokenizer(args.base / "tokenizer.json")
     mask_id, pad_id = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN)
     model = load_base(args.base, args.layers, tokenizer).to(device)
+    if args.freeze:
+        for module in [model.embedding, *list(model.layers)[: args.freeze]]:
+            module.requires_grad_(False)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
     args.out.mkdir(parents=True, exist_ok=True)
     checkpoint, first, seen = args.out / "checkpoint.pt", 0, 0
@@ -169,7 +195,7 @@ def main() -> None:
     stream = batches(tokenizer, args.seed, mask_id, pad_id, first)
     for step, batch in enumerate(islice(stream, args.steps - first), first):
         began = time.perf_counter()
-        report = _step(model, optimizer, _to(batch, device), mask_id, rate(step, args))
+        report = _step(model, optimizer, _to(batch, device), (mask_id, pad_id), rate(step, args))
         seen += batch.groups
         entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": batch.ids.numel()}
         log.write(json.dumps({**entry, "seconds": round(time.perf_counter() - began, 2)}) + "\n")
@@ -180,10 +206,12 @@ def main() -> None:
             checkpoint.with_suffix(".tmp").replace(checkpoint)
 
 
-def _step(model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, mask_id: int, lr: float) -> dict[str, float | None]:
+def _step(
+    model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, special: tuple[int, int], lr: float
+) -> dict[str, float | None]:
     for group in optimizer.param_groups:
         group["lr"] = lr
-    loss, report = losses(model, batch, mask_id)
+    loss, report = losses(model, batch, *special)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()

@@ -10,19 +10,20 @@ from clover_engine.tokenizer import Tokenizer
 from clover_train.groups import Split, World, Writer
 from clover_train.packing import Batch, collate
 from clover_train.rows import Row, RowBuilder
-from clover_train.worlds import alert, chain, contract, dispatch
+from clover_train.worlds import alert, chain, contract, dispatch, record
 
 WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "contract": contract.world,
     "alert": alert.world,
     "dispatch": dispatch.world,
     "chain": chain.world,
+    "record": record.world,
 }
-ROWS = ((("contract", "alert"), 2), (("alert", "chain"), 3), (("dispatch",), 3), *[(("chain",), 3)] * 2)
+ROWS = ((("contract", "alert"), 2), (("dispatch", "chain"), 2), (("record",), 2), (("alert", "contract", "chain", "dispatch"), 1))
 """The rows of a batch: families that take turns at it, and how many cases share the setting of a row that has several."""
-SEVERAL = 0.9
-"""Share of rows with several cases; the others have one, its sentences in any order."""
-COPIES = 3
+SEVERAL = 0.8
+"""Share of rows with several cases; the others have one."""
+COPIES = 2
 """Noisy copies of a joint block."""
 
 

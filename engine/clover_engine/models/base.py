@@ -23,6 +23,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Pointer:
+    """Attention heads of a layer that point to evidence, and the logistic function that reads them (see `pointing`)."""
+
+    layer: int
+    heads: tuple[int, ...]
+    weights: tuple[float, float, float]
+    bias: float
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> Pointer:
+        return cls(**{**config, "heads": tuple(config["heads"]), "weights": tuple(config["weights"])})
+
+
+@dataclass(frozen=True)
 class ModelSpec:
     """Facts about a model family that the engine has to know to lay out and read a block."""
 
@@ -43,11 +57,15 @@ class ModelSpec:
     grid: int = 1
     """Prefix lengths must be a multiple of this (the block size of block-causal families, 1 otherwise)."""
 
+    pointer: Pointer | None = None
+    """None for models that were not trained to point to evidence."""
+
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> ModelSpec:
         """The spec of a model folder's config."""
         spec = config["spec"]
-        return cls(**{**spec, "block_sizes": tuple(spec["block_sizes"])})
+        pointer = spec.get("pointer")
+        return cls(**{**spec, "block_sizes": tuple(spec["block_sizes"]), "pointer": pointer and Pointer.read(pointer)})
 
 
 class PrefixState(Protocol):
@@ -107,6 +125,13 @@ class ModelAdapter(Protocol[StateT]):
 
     def noise(self, blocks: Sequence[Sequence[int]], masked: Sequence[Sequence[int]], seed: int) -> list[list[int]]:
         """Fill masked positions with what the model takes as "unknown" (the mask token, or seeded noise)."""
+        ...
+
+    def attention(
+        self, state: StateT, block: Sequence[int], positions: Sequence[int], spans: Sequence[tuple[int, int]], pointer: Pointer
+    ) -> torch.Tensor:
+        """Attention that goes to spans of the shared prefix when the tokens at some positions of a block are predicted: the mean over
+        the pointer's heads, a float tensor (positions, spans). Only called for models whose spec has a pointer; `state` has one row."""
         ...
 
     def head(self, hidden: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:

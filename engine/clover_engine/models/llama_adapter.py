@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 
 from clover_engine.kernels.allowed_head.reference import allowed_head
 from clover_engine.kernels.shared_prefix_attention.fused import shared_prefix_attention
-from clover_engine.models.base import ModelSpec
+from clover_engine.models.base import ModelSpec, Pointer
 from clover_engine.models.llama import LlamaBlockDiffusion
 
 Tensors = tuple[torch.Tensor, ...]
+Watch = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], None]
+"""(layer, query (R,T,H,d), own keys (R,G,S,d), their mask (R,T,S))."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,29 @@ class LlamaAdapter:
             hidden = torch.cat([hidden[:, :1], hidden[:, :-1]], dim=1)
         return [hidden[r, : len(block)] for r, block in enumerate(blocks)]
 
+    @torch.inference_mode()
+    def attention(
+        self, state: KeyValueState, block: Sequence[int], positions: Sequence[int], spans: Sequence[tuple[int, int]], pointer: Pointer
+    ) -> torch.Tensor:
+        at = torch.tensor(positions, device=self.device) - int(self.spec.shift)
+        starts, ends = torch.tensor(spans, device=self.device).T
+        fan = self.model.config.heads // self.model.config.kv_heads
+        groups = [head // fan for head in pointer.heads]
+        found: list[torch.Tensor] = []
+
+        def watch(layer: int, q: torch.Tensor, own_keys: torch.Tensor, mask: torch.Tensor) -> None:
+            if layer == pointer.layer:
+                query = q[0, at][:, list(pointer.heads)].float().transpose(0, 1) * q.shape[-1] ** -0.5  # (heads, positions, d)
+                shared = query @ state.shared_keys[layer][groups].float().transpose(1, 2)
+                own = query @ own_keys[0, groups].float().transpose(1, 2)
+                own = own.masked_fill(~mask[0, at], float("-inf"))
+                mass = torch.cat([shared, own], dim=-1).softmax(-1).mean(0)
+                before = F.pad(mass.cumsum(-1), (1, 0))
+                found.append(before[:, ends] - before[:, starts])
+
+        self._run(state, [list(block)], bidirectional=True, watch=watch)
+        return found[0]
+
     def noise(self, blocks: Sequence[Sequence[int]], masked: Sequence[Sequence[int]], seed: int) -> list[list[int]]:
         """Masked positions become the mask token; `seed` is not used."""
         assert self.spec.mask_id is not None
@@ -110,7 +136,7 @@ class LlamaAdapter:
         return allowed_head(hidden, self.model.embedding.weight, allowed)
 
     def _run(
-        self, state: KeyValueState, rows: list[list[int]], *, bidirectional: bool
+        self, state: KeyValueState, rows: list[list[int]], *, bidirectional: bool, watch: Watch | None = None
     ) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
         """Hidden states (R,T,hidden) of rows continuing `state`, and their keys and values (R,G,T,d) per layer."""
         device, longest = self.device, max(len(row) for row in rows)
@@ -139,6 +165,8 @@ class LlamaAdapter:
             values.append(v)
             own_k = torch.cat([state.own_keys[layer], k], 2) if own else k
             own_v = torch.cat([state.own_values[layer], v], 2) if own else v
+            if watch is not None:
+                watch(layer, q, own_k, mask)
             return shared_prefix_attention(q, state.shared_keys[layer], state.shared_values[layer], own_k, own_v, mask)
 
         return self.model(ids, positions, attend), keys, values

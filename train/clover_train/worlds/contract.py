@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections.abc import Mapping
+from typing import Any
 
-from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer
-from clover_train.groups import Guide, World, Writer
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Quote, Text
+from clover_train.groups import REF, REMARKS, Guide, World, Writer
 
 RULES = frozenset({"parties", "notice_rule", "deposit_amount", "deposit_rule", "action_rule"})
+POINTS = ("late notice", "damage", "arrears")
 _TIMELY = frozenset({"parties", "notice_rule", "notice_given"})
 _DEPOSIT = _TIMELY | {"deposit_rule", "damage"}
 NEEDS = {
@@ -19,6 +22,12 @@ NEEDS = {
     "days": frozenset({"parties", "notice_given"}),
     "damage": frozenset({"damage"}),
     "notice_date": frozenset({"notice_given"}),
+    "ref": frozenset({"file_ref"}),
+    "holder": frozenset({"parties"}),
+    "owner": frozenset({"parties"}),
+    "points": _TIMELY | {"damage", "arrears"},
+    "deposit_amount": frozenset({"deposit_amount"}),
+    "end": frozenset({"parties"}),
 }
 
 
@@ -38,16 +47,22 @@ def world(setting: Writer, case: Writer) -> World:
 
     clauses = {
         "parties": w.say("parties", owner=owner, holder=holder, item=item, end=w.date(end)),
-        "notice_rule": w.say("notice_rule", days=f"{required} days"),
+        "notice_rule": w.say("notice_rule", days=w.days(required)),
         "deposit_amount": w.say("deposit_amount", amount=w.money(deposit)),
         "deposit_rule": w.say("deposit_rule"),
         "action_rule": w.say("action_rule"),
     }
-    distractors = [w.say("filler", item=item, owner=owner, holder=holder) for _ in range(2)]
-    earlier = end - dt.timedelta(days=w.rng.randrange(200, 900))
-    distractors.append(w.say("other_date", date=w.date(earlier), item=item))
-    shown = case.date(notice)
-    clauses["notice_given"] = case.say("notice_given", date=shown, holder=holder, owner=owner)
+    distractors = w.remarks(REMARKS, item=item, owner=owner, holder=holder)
+    distractors.append(w.say("other_date", date=w.date(end - dt.timedelta(days=w.rng.randrange(200, 900))), item=item))
+    distractors += [w.say("decoy_date", date=w.date(end + dt.timedelta(days=w.rng.randrange(-500, 500)))) for _ in range(2)]
+    distractors += [w.say("decoy_amount", amount=w.money(w.rng.randrange(5, 300))) for _ in range(2)]
+    given_on, ref = case.date(notice), case.ref()
+    if rng.random() < 0.3:
+        wrong = case.date(notice + dt.timedelta(days=rng.choice([-3, -2, -1, 1, 2, 3, 10])))
+        clauses["notice_given"] = case.say("notice_given_corrected", wrong=wrong, date=given_on, holder=holder, owner=owner)
+    else:
+        clauses["notice_given"] = case.say("notice_given", date=given_on, holder=holder, owner=owner)
+    clauses["file_ref"] = case.say("file_ref", ref=ref)
     clauses["damage"] = case.say("damage", amount=case.money(damage)) if damage else case.say("no_damage")
     clauses["arrears"] = case.say("arrears" if arrears else "no_arrears")
     answers = {
@@ -58,13 +73,21 @@ def world(setting: Writer, case: Writer) -> World:
         "days": given,
         "damage": bool(damage),
         "notice_date": notice,
+        "ref": ref,
+        "holder": holder,
+        "owner": owner,
+        "points": tuple(p for p, holds in zip(POINTS, (not timely, damage > 0, arrears), strict=True) if holds),
+        "deposit_amount": deposit,
+        "end": end,
     }
-    guide = _guide(given, f" = {deposit - damage}" if damage else "deposit_amount", timely, arrears, (notice.isoformat(), shown))
+    amount = f" = {deposit - damage}" if damage else "deposit_amount"
+    guide = _guide(answers, amount, (notice.isoformat(), given_on))
     return World("contract", "notice-deposit", clauses, distractors, _questions(case), answers, NEEDS, RULES, guide)
 
 
-def _guide(given: int, amount: str, timely: bool, arrears: bool, notice: tuple[str, str]) -> Guide:
-    between = f": {given} days"
+def _guide(answers: Mapping[str, Any], amount: str, notice: tuple[str, str]) -> Guide:
+    between, timely, arrears = f": {answers['days']} days", answers["timely"], answers["action"] == "collections"
+    end = answers["end"].isoformat()
     evidence = {
         "timely": ("notice_rule", between),
         "deposit": (between, "damage") if timely else ("damage", between),
@@ -73,10 +96,23 @@ def _guide(given: int, amount: str, timely: bool, arrears: bool, notice: tuple[s
         "days": (between,),
         "damage": ("damage",),
         "notice_date": ("notice_given", notice[0]),
+        "ref": ("file_ref",),
+        "holder": ("parties",),
+        "owner": ("parties",),
+        "points": (between, "damage", "arrears"),
+        "deposit_amount": ("deposit_amount",),
+        "end": ("parties", end),
     }
-    builds = {"timely": ("days",), "deposit": ("timely", "damage"), "refund": ("deposit", "timely")}
+    builds = {"timely": ("days",), "deposit": ("timely", "damage"), "refund": ("deposit", "timely"), "points": ("timely", "damage")}
+    copies = {
+        "days": f"{between}#{answers['days']}",
+        "notice_date": f"{notice[0]}#{notice[0]}",
+        "end": f"{end}#{end}",
+        "ref": f"file_ref#{answers['ref']}",
+        **{party: f"parties#{answers[party]}" for party in ("holder", "owner")},
+    }
     same = ((f"{notice[0]}#{notice[1]}", f"notice_given#{notice[1]}"),)
-    return Guide(evidence, builds if arrears else builds | {"action": ("timely",)}, {}, same=same)
+    return Guide(evidence, builds if arrears else builds | {"action": ("timely",)}, {}, same=same, copies=copies)
 
 
 def _questions(w: Writer) -> dict[str, AnyQuestion]:
@@ -88,6 +124,12 @@ def _questions(w: Writer) -> dict[str, AnyQuestion]:
         "days": Integer(w.say("q_days"), minimum=0, maximum=999),
         "damage": Boolean(w.say("q_damage")),
         "notice_date": Date(w.say("q_notice_date")),
+        "ref": Text(w.say("q_ref"), pattern=REF),
+        "holder": Quote(w.say("q_holder")),
+        "owner": Quote(w.say("q_owner")),
+        "points": MultiChoice(w.say("q_points"), options=POINTS),
+        "deposit_amount": Integer(w.say("q_deposit_amount"), minimum=0, maximum=99999),
+        "end": Date(w.say("q_end")),
     }
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, Score
-from clover_train.groups import Guide, World, Writer, later
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, Quote, Score, Text
+from clover_train.groups import REF, REMARKS, Guide, World, Writer, later
 
 LEVELS = ("routine", "urgent", "emergency")
 RULES = frozenset({"priority_rule", "limit_rule", "unit_rule", "hospital_rule", "backup_rule"})
@@ -19,13 +19,13 @@ def world(setting: Writer, case: Writer) -> World:
     w, rng = setting, case.rng
     units = _units(w)
     place, hospital, other = w.names("places", 1) + w.names("hospitals", 2)
-    limits = sorted(w.rng.sample(range(4, 31), 3), reverse=True)
+    limits = sorted(w.rng.sample(range(4, 45), 3), reverse=True)
     lowest = w.rng.choice([1, 2])
-    minutes = rng.sample(range(2, 30), len(units))
+    minutes = rng.sample(range(2, 40), len(units))
     chosen = rng.randrange(len(units))
     priority = rng.choice([0, 1, 2])
-    patients = rng.choice([1, 2, 3, 4])
-    closed = rng.random() < 0.5
+    patients = rng.choice([1, 2, 3, 4, 5])
+    closed, ref = rng.random() < 0.5, case.ref()
 
     clauses = {
         "priority_rule": w.say("priority_rule"),
@@ -36,6 +36,7 @@ def world(setting: Writer, case: Writer) -> World:
         "report": case.say(f"report_{LEVELS[priority]}", place=place),
         "patients": case.say("patients", count=patients) if patients > 1 else case.say("one_patient"),
         "hospital": case.say("closed" if closed else "open", hospital=hospital),
+        "file_ref": case.say("file_ref", ref=ref),
     }
     for i, unit in enumerate(units):
         clauses[f"unit{i}"] = case.say("free" if i == chosen else "busy", unit=unit, minutes=minutes[i])
@@ -47,11 +48,18 @@ def world(setting: Writer, case: Writer) -> World:
         "patients": patients,
         "hospital": other if closed else hospital,
         "backup": priority >= lowest,
+        "in_time": minutes[chosen] <= limits[priority],
+        "closed": closed,
+        "place": place,
+        "ref": ref,
     }
-    distractors = [w.say("filler", place=place) for _ in range(2)]
+    distractors = w.remarks(REMARKS, place=place)
+    distractors += [w.say("decoy_minutes", minutes=w.rng.randrange(2, 60)) for _ in range(3)]
     needs, questions = _needs(len(units)), _questions(case, tuple(units), (hospital, other))
     guide = _guide(clauses, answers, limits, list(zip(units, minutes, strict=True)))
-    return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, needs, RULES, guide)
+    sent = frozenset({"unit_rule", f"unit{chosen}"})
+    shown = {"unit": sent, "eta": sent, "in_time": sent | needs["limit"]}
+    return World("dispatch", f"units={len(units)}", clauses, distractors, questions, answers, needs, RULES, guide, shown)
 
 
 def _units(w: Writer) -> list[str]:
@@ -83,9 +91,15 @@ def _guide(clauses: Mapping[str, str], answers: Mapping[str, Any], limits: Seque
         "patients": ("patients",),
         "hospital": ("hospital_rule", "hospital"),
         "backup": ("report", "backup_rule"),
+        "in_time": (chosen, eta, limit),
+        "closed": ("hospital",),
+        "place": ("report",),
+        "ref": ("file_ref",),
     }
-    builds = {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",)}
+    builds = {"eta": ("unit",), "limit": ("priority",), "backup": ("priority",), "in_time": ("limit", "eta")}
     copies = {
+        "place": f"report#{answers['place']}",
+        "ref": f"file_ref#{answers['ref']}",
         "unit": f"{chosen}#{answers['unit']}",
         "eta": eta,
         "limit": limit,
@@ -110,6 +124,10 @@ def _needs(units: int) -> dict[str, frozenset[str]]:
         "patients": frozenset({"patients"}),
         "hospital": frozenset({"hospital_rule", "hospital"}),
         "backup": _PRIORITY | {"backup_rule"},
+        "in_time": unit | _PRIORITY | {"limit_rule"},
+        "closed": frozenset({"hospital_rule", "hospital"}),
+        "place": frozenset({"report"}),
+        "ref": frozenset({"file_ref"}),
     }
 
 
@@ -122,4 +140,8 @@ def _questions(w: Writer, units: tuple[str, ...], hospitals: tuple[str, str]) ->
         "patients": Integer(w.say("q_patients"), minimum=0, maximum=99),
         "hospital": Choice(w.say("q_hospital"), options=hospitals),
         "backup": Boolean(w.say("q_backup")),
+        "in_time": Boolean(w.say("q_in_time")),
+        "closed": Boolean(w.say("q_closed")),
+        "place": Quote(w.say("q_place")),
+        "ref": Text(w.say("q_ref"), pattern=REF),
     }

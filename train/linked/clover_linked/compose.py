@@ -12,6 +12,7 @@ from typing import Any
 
 from clover_decide.questions import AnyQuestion
 from clover_linked.cases import Ask, Draw, Facts, Rule, Structure, plain
+from clover_linked.evidence import evidence
 from clover_linked.graph import ancestors, execute, shape_hash
 from clover_linked.wording import Money, Split, Writer
 
@@ -157,6 +158,7 @@ def _row(order: Order, facts: Facts, asked: Sequence[str]) -> dict[str, Any]:
         "paraphrases": {key: other for key, (_, other) in asks.items()},
         "templates": dict(writer.used),
         "facts": facts,
+        "evidence": evidence(structure, facts, asked, material, structure.clauses(facts, writer)),
     }
 
 
