@@ -61,7 +61,7 @@ _AMOUNT = re.compile(
     rf"|{_FIGURE} ?(?:{_CURRENCY}|dollars|euros|pounds)\b)"
     r"(?![\d%]|[.,'/-]\d|[kKmMbB]n?\b| ?(?:thousand|million|billion|per|an?|each|/)\b)"
 )
-_COUNT = re.compile(r"(?<![\w.,/:#$€£-])(?<!\d )(?P<count>\d{1,6}) (?P<noun>[A-Za-z]{2,20}[ -][A-Za-z]{2,20}s)\b")
+_COUNT = re.compile(r"(?<![\w.,/:#$€£-])(?<!\d )(?P<count>\d{1,6}) (?P<noun>(?:[A-Za-z]{2,20}-)?[A-Za-z]{2,20}[ -][A-Za-z]{2,20}s)\b")
 _BARE = re.compile(r"(?<![\w.,/:#$€£-])\d{1,6}(?![\w%/-]|[.,:]\d)")
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s)[^.!?\n]*)*")
 _VERBS = frozenset(

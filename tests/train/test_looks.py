@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import torch
 
+from clover_decide.material import read_material
+from clover_decide.slots import quote_source
 from clover_engine.tokenizer import Tokenizer
 from clover_train.groups import later
 from clover_train.packing import BUILD_COPY, BUILD_READ, COPY, LOOKUP, OWN, STEPS, Look, collate, slot_looks
@@ -70,7 +72,9 @@ def test_the_second_of_two_blocks_looks_at_its_own_questions(tokenizer: Tokenize
     """Both number their questions from 1."""
     world, rng = cases("chain", "train", "split", 1)[0], random.Random(2)
     builder = RowBuilder(tokenizer, tokenizer.special("<file_sep>"), rng)
-    branch = builder._split(world, list(world.questions), lambda step: None)
+    branch = builder._split(
+        world, list(world.questions), lambda step: None, quote_source(read_material(" ".join(world.clauses.values())), tokenizer)
+    )
     batch = collate([Row((), (branch,), ((),), ((),))], 1, tokenizer.special("<empty_output>"), rng)
     own = {look.row + 1 - len(branch.questions): look.span for look in batch.looks if look.step == OWN}
     assert own == {slot: (hint, hint + 1) for (slot, _), (hint, _) in zip(branch.slots, branch.hints, strict=False)}

@@ -65,6 +65,35 @@ def test_counts_of_the_same_thing_are_compared() -> None:
 @pytest.mark.parametrize(
     ("material", "expected"),
     [
+        ("Failed logins above 42 count. There were 45 failed logins on 3 May 2024.", ["45 failed logins is more than 42 failed logins"]),
+        ("The limit for late-night queries is 9: 12 late-night queries.", ["12 late-night queries is more than 9 late-night queries"]),
+        ("Ticket 77 names no number. 12 failed logins were seen.", []),
+        ("Failed logins over 30, within 5 minutes. 40 failed logins.", ["40 failed logins is more than 30 failed logins"]),
+        ("Failed logins: 3, 4 or 5. 40 failed logins.", []),
+        ("Failed logins above 20% count, and 40 failed logins.", []),
+        ("Engine 9 saw failed logins. There were 40 failed logins.", []),
+        ("Calls after 31 and calls after 13 minutes.", []),
+    ],
+)
+def test_counts_apart_from_what_they_count(material: str, expected: list[str]) -> None:
+    assert [fact.text for fact in derive_facts(material) if fact.kind == "comparison"] == expected
+
+
+def test_facts_know_where_they_come_from() -> None:
+    text = "Given 3 May 2024, again 3 May 2024; ends 2024-06-01. $500 less $20. Failed logins over 30: 45 failed logins."
+    found = {fact.text: [text[at : at + 4] for at in fact.at] for fact in derive_facts(text)}
+    assert found == {
+        "3 May 2024 is 2024-05-03 Friday": ["3 Ma", "3 Ma"],
+        "2024-06-01 is Saturday": ["2024"],
+        "3 May 2024 to 2024-06-01: 29 days": ["3 Ma", "3 Ma", "2024"],
+        "45 failed logins is more than 30 failed logins": ["45 f", "30: "],
+        "$500 - $20 = 480": ["$500", "$20."],
+    }
+
+
+@pytest.mark.parametrize(
+    ("material", "expected"),
+    [
         ("The deposit is $1,800. Damage is $250.", "$1,800 - $250 = 1550"),
         ("Damage USD 250, deposit USD 1800.50.", "USD 1800.50 - USD 250 = 1550.5"),
         ("250 dollars of 1800 dollars", "1800 dollars - 250 dollars = 1550"),

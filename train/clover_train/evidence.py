@@ -38,8 +38,9 @@ def finder(tokenizer: Tokenizer, world: World, prompt: Sequence[int], material: 
         whole = spans[0][0], spans[-1][1]
         if not text:
             return whole
-        # A word's token has the space before it, except after a bracket; digits are tokens of their own.
-        forms = [text] if text[0].isdigit() else [f" {text}", text]
+        # A word's token has the space before it, except after a bracket, and a name may begin a sentence; digits are tokens of their own.
+        begins = text[0].upper() + text[1:]
+        forms = [text] if text[0].isdigit() else dict.fromkeys([f" {text}", text, f" {begins}", begins])
         return next((at for form in forms if (at := find_tokens(prompt, tokenizer.encode_cached(form), *whole, digits))), None)
 
     return find

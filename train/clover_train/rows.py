@@ -211,8 +211,9 @@ class RowBuilder:
             codes = assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < VERBATIM)
         answer = self._tokenizer.encode_cached(answer_text(question, codes, value))
         if isinstance(question, Quote):
-            # A quote is a run of the text's own tokens, mostly the one with a space before it.
-            runs, spaced = source.runs(value), tuple(self._tokenizer.encode_cached(f" {value}"))
+            # A quote is a run of the text's own tokens, mostly the one with a space before it; a name may only begin a sentence.
+            runs = source.runs(value) or source.runs(value[0].upper() + value[1:])
+            spaced = tuple(self._tokenizer.encode_cached(f" {value}"))
             answer = spaced if spaced in runs else runs[0]
         return question_line(number, question, codes), answer, slot_width(question)
 
