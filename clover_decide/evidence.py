@@ -24,7 +24,7 @@ def read_evidence(engine: Engine, plan: Plan) -> dict[str, tuple[Evidence, ...]]
     Raises:
         ModelError: the model was not trained to point.
     """
-    targets = _targets(engine, plan)
+    targets = targets_of(engine, plan)
     found: dict[str, tuple[Evidence, ...]] = {}
     for block in plan.blocks:
         try:
@@ -37,7 +37,7 @@ def read_evidence(engine: Engine, plan: Plan) -> dict[str, tuple[Evidence, ...]]
     return found
 
 
-def _targets(engine: Engine, plan: Plan) -> list[Target]:
+def targets_of(engine: Engine, plan: Plan) -> list[Target]:
     """Each sentence of the material, with the facts that were derived from it."""
     sentences, facts = Prompter(engine.tokenizer).line_spans(plan.material, plan.facts)
     starts = [start for start, _ in plan.material.sentences]

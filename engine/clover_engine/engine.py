@@ -106,7 +106,7 @@ class Engine:
             ContextError: the row does not fit the context.
             NoAssignmentError: nothing was found that the oracle allows.
         """
-        return search(self.adapter, self._alone(prefix, row), row.canvas, budget, threshold=threshold, oracle=oracle, seed=seed)
+        return search(self.adapter, self.state(prefix, row), row.canvas, budget, threshold=threshold, oracle=oracle, seed=seed)
 
     def likeliest(self, prefix: Sequence[int], row: RowRequest, oracle: Feasibility, *, count: int = 1, seed: int = 0) -> list[BlockRead]:
         """The likeliest allowed assignments under one pass (see `product.likeliest`).
@@ -115,7 +115,7 @@ class Engine:
             ContextError: the row does not fit the context.
             NoAssignmentError: nothing was found that the oracle allows.
         """
-        return likeliest(self.adapter, self._alone(prefix, row), row.canvas, oracle, count=count, seed=seed)
+        return likeliest(self.adapter, self.state(prefix, row), row.canvas, oracle, count=count, seed=seed)
 
     def pairs(self, prefix: Sequence[int], row: RowRequest, *, seed: int = 0) -> list[Pair]:
         """How the row's one-token slots depend on each other (see `pairwise.pairs`).
@@ -123,7 +123,7 @@ class Engine:
         Raises:
             ContextError: the row does not fit the context.
         """
-        return pairs(self.adapter, self._alone(prefix, row), row.canvas, seed=seed)
+        return pairs(self.adapter, self.state(prefix, row), row.canvas, seed=seed)
 
     def point(self, prefix: Sequence[int], row: RowRequest, targets: Sequence[Target]) -> list[list[float]]:
         """Which parts of the prefix each slot of a row points to as its evidence (see `pointing.point`).
@@ -132,9 +132,9 @@ class Engine:
             ContextError: the row does not fit the context.
             NoPointerError: the model was not trained to point.
         """
-        return point(self.adapter, self._alone(prefix, row), row.canvas, targets)
+        return point(self.adapter, self.state(prefix, row), row.canvas, targets)
 
-    def _alone(self, prefix: Sequence[int], row: RowRequest) -> PrefixState:
+    def state(self, prefix: Sequence[int], row: RowRequest) -> PrefixState:
         """The state of one row whose continuation is shared as well: many blocks will be read over it."""
         self._fit(prefix, [row])
         return self.adapter.branch(self.adapter.extend(self.prefixes.state(prefix), row.continuation), [()])

@@ -14,7 +14,9 @@ from typing import Annotated
 import typer
 
 from clover_decide.errors import InputError
-from clover_eval.datasets import LabelledGroup, subset
+from clover_eval.cli_evidence import evidence
+from clover_eval.cli_options import FilterOption, FormatOption, ReportOption, SetArgument, SubsetOption, chosen
+from clover_eval.datasets import LabelledGroup
 from clover_eval.environment import describe, log, peak_mib
 from clover_eval.execute import Task
 from clover_eval.execute import run as execute
@@ -25,16 +27,7 @@ from clover_eval.sets import SETS, LoadedSet, load_set
 from clover_eval.variants import VARIANTS, touched
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure answers on labelled groups of related questions.")
-
-SetArgument = Annotated[str, typer.Argument(metavar="SET", help=f"{', '.join(SETS)}, or a file of labelled groups.")]
-FormatOption = Annotated[
-    str, typer.Option("--format", help="groups (this project's), or public (lists of questions, as converted public sets).")
-]
-ReportOption = Annotated[Path | None, typer.Option("--report", help="HTML file; Markdown and JSON are written beside it.")]
-FilterOption = Annotated[
-    str | None, typer.Option("--filter", help="Only groups whose id, domain, slice or structure has this text, in capitals or not.")
-]
-SubsetOption = Annotated[int | None, typer.Option("--subset", help="About so many groups, the same ones each time; pairs stay whole.")]
+app.command("evidence")(evidence)
 
 
 @app.command("run")
@@ -76,7 +69,7 @@ def run(
     """
     ready(report)
     source = _load(name, fmt)
-    groups = _chosen(source, only, count)
+    groups = chosen(source, only, count)
     folder = out or Path("eval-results") / source.name
     _check_use(source, groups, vary or [], fit if set(runner or []) & FITTED else "")
     tasks = _tasks(
@@ -112,7 +105,7 @@ def make_report(
     files = [f for path in results for f in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
         raise InputError("no file of results", path="results", given=[str(r) for r in results], accepted="files that `eval run` wrote")
-    _summary(source, _chosen(source, only, count), files, report)
+    _summary(source, chosen(source, only, count), files, report)
     return 0
 
 
@@ -159,16 +152,6 @@ def _load(name: str, fmt: str) -> LoadedSet:
 
         return load_public(Path(name))
     raise InputError("unknown format", path="--format", given=fmt, accepted="groups or public")
-
-
-def _chosen(source: LoadedSet, only: str | None, count: int | None) -> list[LabelledGroup]:
-    wanted = (only or "").lower()
-    groups = [g for g in source.groups if any(wanted in text.lower() for text in (g.id, g.domain, g.slice, g.structure))]
-    if not groups:
-        known = sorted({text for g in source.groups for text in (g.domain, g.slice, g.structure) if text})
-        accepted = f"part of an id, or of: {', '.join(known)}" if known else "part of an id"
-        raise InputError("no group is left", path="--filter", given=only, accepted=accepted)
-    return subset(groups, count) if count is not None else groups
 
 
 def _check_use(source: LoadedSet, groups: list[LabelledGroup], vary: list[str], fit: str) -> None:

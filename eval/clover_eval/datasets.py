@@ -4,7 +4,8 @@ On disk one JSON object a line, plain or gzipped:
 `{"id", "material", "questions": {id: question}, "answers": {id: value}}`, questions and answers in the JSON forms of
 clover-decide; optional `domain`, `slice`, `structure`, `pair` (twins share one), `rules` (`[{"text", "schema"}]`, JSON
 Schemas over the answers object), `paraphrases` (`{id: text}`), `final` (the question a causal slice asks about) and
-`worlds` (`[{"probability", "answers"}]`, for a material that leaves several possibilities open).
+`worlds` (`[{"probability", "answers"}]`, for a material that leaves several possibilities open), `evidence` (`{id: [[start,
+end]]}`, the characters of the material that show the answer).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.questions import AnyQuestion
 from clover_eval.rules import AnswerRule, about, holds
 
+Span = tuple[int, int]
 NEEDED = ("id", "material", "questions", "answers")
 
 
@@ -54,6 +56,7 @@ class LabelledGroup:
     paraphrases: Mapping[str, str] = field(default_factory=dict)
     worlds: tuple[World, ...] = ()
     tolerance: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
 
     @property
     def cluster(self) -> str:
@@ -163,7 +166,25 @@ def make_group(row: Mapping[str, Any], questions: QuestionSet, where: str, toler
         paraphrases=other,
         worlds=worlds,
         tolerance=tolerance or {},
+        evidence=read_evidence(row.get("evidence", {}), row, where),
     )
+
+
+def read_evidence(given: Any, row: Mapping[str, Any], where: str) -> dict[str, tuple[Span, ...]]:
+    """Evidence by question.
+
+    Raises:
+        FormatError: it has another form, or points outside the material.
+    """
+    size, accepted = len(row["material"]), "{question id: [[start, end], …]} in characters of the material"
+    try:
+        found = {key: tuple((start, end) for start, end in spans) for key, spans in dict(given).items()}
+        good = set(found) <= set(row["answers"]) and all(0 <= a < b <= size for spans in found.values() for a, b in spans)
+    except (TypeError, ValueError):
+        good, found = False, {}
+    if not good:
+        raise FormatError("the evidence has another form", path=f"{where}.evidence", accepted=accepted)
+    return found
 
 
 def _rules(row: Mapping[str, Any], where: str) -> tuple[AnswerRule, ...]:

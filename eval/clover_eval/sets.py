@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clover_decide.errors import FormatError
-from clover_eval.datasets import LabelledGroup, parse_groups, read_content, read_groups
+from clover_eval.datasets import LabelledGroup, numbered_rows, parse_groups, read_content, read_evidence, read_groups
 
 DATA = Path(__file__).resolve().parent / "data"
 
@@ -43,6 +43,16 @@ class LoadedSet:
     groups: tuple[LabelledGroup, ...]
 
 
+def _with_evidence(groups: Sequence[LabelledGroup], name: str) -> Iterator[LabelledGroup]:
+    """Evidence was added after the sets were frozen, so it lies in a file beside them."""
+    path = DATA / f"{name}.evidence.jsonl.gz"
+    rows = numbered_rows(read_content(path), path.name) if path.is_file() else ()
+    known = {row["id"]: row["evidence"] for _, row in rows}
+    for group in groups:
+        row = {"material": group.material, "answers": group.answers}
+        yield replace(group, evidence=read_evidence(known[group.id], row, group.id)) if group.id in known else group
+
+
 def load_set(name: str) -> LoadedSet:
     """A shipped set by name, or a file of labelled groups by path.
 
@@ -55,7 +65,7 @@ def load_set(name: str) -> LoadedSet:
         found = hashlib.sha256(content.encode()).hexdigest()
         if found != SETS[name].sha256:
             raise FormatError("is not the frozen set", path=str(path), given=found, accepted=f"content with SHA-256 {SETS[name].sha256}")
-        return LoadedSet(name, found, tuple(parse_groups(content, name)))
+        return LoadedSet(name, found, tuple(_with_evidence(list(parse_groups(content, name)), name)))
     path = Path(name)
     if not path.is_file():
         raise FormatError("no such set", path="set", given=name, accepted=f"{', '.join(SETS)}, or a file of labelled groups")

@@ -38,7 +38,7 @@ def test_the_attention_read_is_that_of_the_whole_sequence(tokenizer: Tokenizer, 
     engine = pointing_engine(tokenizer, shift=shift)
     spans = [(0, 5), (5, 6), (6, 12)]
     found = features_of(
-        engine.adapter, engine._alone(PREFIX, RowRequest(ASKING, canvas(tokenizer))), canvas(tokenizer), [Target(s) for s in spans]
+        engine.adapter, engine.state(PREFIX, RowRequest(ASKING, canvas(tokenizer))), canvas(tokenizer), [Target(s) for s in spans]
     )
     mask_id, block = tokenizer.special(MASK), list(canvas(tokenizer).ids)
     for position in (1, 4, 5):

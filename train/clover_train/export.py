@@ -8,17 +8,24 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 
-from clover_engine.models.base import ModelSpec
+from clover_engine.models.base import ModelSpec, Pointer
 from clover_engine.models.llama import LlamaConfig
 from clover_engine.quant import pack
 from clover_engine.tokenizer import Tokenizer
-from clover_train.run import MASK_TOKEN, PAD_TOKEN
+from clover_train.run import MASK_TOKEN, PAD_TOKEN, POINTER
+
+
+def _pointer(network: LlamaConfig) -> Pointer:
+    """The heads that were trained to point; how to read them is fitted afterwards (`pointer`)."""
+    fan = network.heads // network.kv_heads
+    heads = tuple(group * fan + i for group in POINTER[1] for i in range(fan))
+    return Pointer(int(network.layers * POINTER[0]), heads, (1.0, 0.0, 0.0), 0.0)
 
 
 def export(state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, quantise: bool = True) -> None:
@@ -36,6 +43,7 @@ def export(state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, 
         shift=True,
     )
     network = LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=layers)
+    spec = replace(spec, pointer=_pointer(network))
     config = {"family": "llama", "network": asdict(network), "spec": asdict(spec)}
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     shutil.copy(base / "tokenizer.json", out / "tokenizer.json")

@@ -138,8 +138,16 @@ def _sizes(name: str, recipe: Recipe) -> list[list[int]]:
 
 def packed(rows: Sequence[dict[str, Any]]) -> tuple[bytes, str]:
     """The gzipped file of a set, and the SHA-256 of its uncompressed content. Facts stay with the generator."""
-    lines = [json.dumps({k: v for k, v in row.items() if k != "facts"}, ensure_ascii=False) for row in rows]
-    content = ("\n".join(lines) + "\n").encode()
+    return _packed([{k: v for k, v in row.items() if k not in ("facts", "evidence")} for row in rows])
+
+
+def packed_evidence(rows: Sequence[dict[str, Any]]) -> tuple[bytes, str]:
+    """The same for the evidence of the groups that have it."""
+    return _packed([{"id": row["id"], "evidence": row["evidence"]} for row in rows if row["evidence"] and not row.get("worlds")])
+
+
+def _packed(rows: Sequence[dict[str, Any]]) -> tuple[bytes, str]:
+    content = ("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n").encode()
     return gzip.compress(content, 9, mtime=0), hashlib.sha256(content).hexdigest()
 
 
@@ -151,6 +159,8 @@ def main() -> None:
     rows = causal.build() if args.name == "linked-causal" else build(args.name)
     data, digest = packed(rows)
     (args.out / f"{args.name}.jsonl.gz").write_bytes(data)
+    if args.name in RECIPES:
+        (args.out / f"{args.name}.evidence.jsonl.gz").write_bytes(packed_evidence(rows)[0])
     print(
         f"{digest}  {args.name}.jsonl  {len(rows)} groups, {sum(len(row['questions']) for row in rows)} questions, {len(data)} bytes packed"
     )
