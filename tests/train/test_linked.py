@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime as dt
+import hashlib
 import json
 import random
 import re
@@ -18,7 +19,7 @@ import pytest
 import yaml
 
 from clover_linked import causal
-from clover_linked.build import RECIPES, STRUCTURES, build, packed
+from clover_linked.build import RECIPES, STRUCTURES, build, packed, packed_evidence
 from clover_linked.cases import Draw, Structure
 from clover_linked.compose import Order, Unfit, ambiguous, single, twins
 from clover_linked.gates import check
@@ -53,6 +54,15 @@ def test_the_causal_set_is_the_frozen_one_and_pairs_share_all_but_the_siblings()
         assert alone["material"] == along["material"] and list(alone["questions"]) == [key]
         assert alone["questions"][key] == along["questions"][key] and alone["answers"][key] == along["answers"][key]
         assert f"depth {len(along['questions'])}" in along["slice"]
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_the_shipped_evidence_is_what_the_recipe_gives(name: str) -> None:
+    from clover_eval.datasets import read_content
+    from clover_eval.sets import DATA
+
+    shipped = read_content(DATA / f"{name}.evidence.jsonl.gz")
+    assert packed_evidence(build(name))[1] == hashlib.sha256(shipped.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.id)
