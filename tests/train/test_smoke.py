@@ -21,7 +21,7 @@ from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.tokenizer import Tokenizer
 from clover_train.evidence import find_tokens, finder
 from clover_train.groups import SUBJECT, Split, compose, later
-from clover_train.packing import BUILD_COPY, BUILD_READ, COPY, IGNORE, LOOKUP, OWN, READ, RELATE, collate
+from clover_train.packing import BUILD_COPY, BUILD_READ, COPY, IGNORE, LOOKUP, OWN, READ, RELATE, collate, masked_positions
 from clover_train.rows import RowBuilder
 from clover_train.stream import WORLDS, batches, cases, worlds
 from tests.conftest import MASK, PAD
@@ -91,6 +91,37 @@ def test_targets_are_exactly_the_masked_slot_tokens(tokenizer: Tokenizer, family
     slots = [(sum(length for _, length in branch.slots), len(branch.slots)) for row in rows for branch in row.branches]
     assert (batch.targets != IGNORE).sum().item() >= sum(size * (2 if many > 1 else 1) for size, many in slots)
     assert batch.full.sum().item() == sum(size for size, _ in slots)
+
+
+def test_slots_that_are_begun_are_masked_from_somewhere_to_their_end() -> None:
+    slots, begun = [(2, 1), (5, 10), (18, 5), (26, 12)], 0
+    for seed in range(200):
+        masked = set(masked_positions(slots, 1, random.Random(seed), []))
+        parts = [sorted(masked & set(range(start, start + length))) for start, length in slots]
+        assert masked == {p for part in parts for p in part} != set()
+        runs = [part == list(range(part[0], start + length)) for part, (start, length) in zip(parts, slots, strict=True) if part]
+        # A quarter of the copies masks any positions.
+        begun += all(runs) and any(0 < len(part) < length for part, (_, length) in zip(parts, slots, strict=True))
+        rest = masked_positions(slots, 2, random.Random(seed), sorted(masked))
+        assert not masked & set(rest) or len(masked) == sum(length for _, length in slots)
+    assert begun > 80, begun
+
+
+def test_answers_point_at_the_clauses_that_show_them(tokenizer: Tokenizer) -> None:
+    rng = random.Random(2)
+    for family in WORLDS:
+        (world,) = cases(family, "train", "pointing", 1)
+        row = RowBuilder(tokenizer, tokenizer.special(PAD), rng).build([world])
+        batch = collate([row], 2, tokenizer.special(MASK), rng)
+        assert {p.row for p in batch.pointings if p.part == 1}
+        for pointing in batch.pointings:
+            branch = row.branches[pointing.part - 1]
+            assert pointing.row >= len(branch.questions) - 1
+            for start, end in pointing.spans:
+                text = tokenizer.decode(row.material[start:end])
+                assert (
+                    any(line.split("] ", 1)[1] in clause for line in text.splitlines() for clause in world.clauses.values()) or "." in text
+                )
 
 
 @pytest.mark.parametrize("number", [1, 3])

@@ -13,6 +13,8 @@ from clover_train.evidence import Span
 from clover_train.rows import Branch, Row
 
 IGNORE = -100
+BEGUN = 0.6
+"""Share of slots of several tokens, otherwise visible, of which only a beginning is."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,10 @@ class Batch:
 
 
 def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Random, previous: Sequence[int]) -> list[int]:
-    """Which block positions a copy masks: copy 0 all slots, odd copies some, even ones the complement if there is any."""
+    """Which block positions a copy masks: copy 0 all slots, odd copies some, even ones the complement if there is any.
+
+    Of the slots that an odd copy does not mask as a whole, some of several tokens are begun: inference fills them from left to right.
+    """
     everything = [p for start, length in slots for p in range(start, start + length)]
     if copy == 0:
         return everything
@@ -79,7 +84,10 @@ def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Ra
     rate = rng.random()
     if rng.random() < 0.75 or len(everything) == len(slots):
         chosen = [s for s in slots if rng.random() < rate] or [rng.choice(slots)]
-        return [p for start, length in chosen for p in range(start, start + length)]
+        begun = [s for s in slots if s not in chosen and s[1] > 1 and rng.random() < BEGUN]
+        # Mostly short beginnings: the rest of a wide slot is padding.
+        cuts = [(start + 1 + int((length - 1) * rng.random() ** 2), start + length) for start, length in begun]
+        return [p for begin, end in [*((s, s + n) for s, n in chosen), *cuts] for p in range(begin, end)]
     return [p for p in everything if rng.random() < rate] or [rng.choice(everything)]
 
 
