@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from clover_decide.abstain import Abstain, withheld
 from clover_decide.calibration import Calibration, read_calibration
 from clover_decide.decision import Alternative, Decision, Effort, Mode, Timing
-from clover_decide.errors import CloverError, InputError, MissingExtraError, ModelError
+from clover_decide.errors import CloverError, InputError, ModelError
 from clover_decide.facts import Fact
 from clover_decide.frozen import FrozenMap
+from clover_decide.loading import load_model
 from clover_decide.material import Material, read_material
 from clover_decide.options import Facts, Options, read_facts, read_options
 from clover_decide.ordering import as_asked
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.rules import RuleSet, read_rules
-from clover_engine.folder import SHIPPED, ModelFilesError
 
 if TYPE_CHECKING:
     from clover_decide.answering import Reading
@@ -65,7 +65,7 @@ class Decider:
     ) -> None:
         self.model = str(model)
         self.calibration = read_calibration(calibration) if calibration is not None else None
-        self._engine = _load(model, device, dtype, cached_materials)
+        self._engine = load_model(model, device, dtype, cached_materials)
         if self.calibration is not None:
             self.calibration.check_model(self._engine.fingerprint)
         self._lock = threading.Lock()
@@ -149,6 +149,7 @@ class Decider:
             self.calibration.check(question_set, options.mode, options.effort)
         read = read_material(material)
         found = read_facts(read, options.facts)
+        self._check_model(options)
         with self._lock:
             # Everything is compiled before anything is answered, so that an error costs no model pass.
             plans = [self._plan(read, found, question_set, options, i) for i in range(options.permutations)]
@@ -190,6 +191,7 @@ class Decider:
         """
         question_set = read_questions(questions)
         read = read_options(options, question_set)
+        self._check_model(read)
         # Quote slots are compiled over a material; any word will do.
         material = read_material("Material.")
         self._plan(material, read_facts(material, read.facts), question_set, replace(read, mode="joint"))
@@ -204,6 +206,10 @@ class Decider:
         results = self.decide_many(materials, questions, **options)
         while (item := await asyncio.to_thread(next, results, None)) is not None:
             yield item
+
+    def _check_model(self, options: Options) -> None:
+        if options.evidence and self._engine.spec.pointer is None:
+            raise ModelError("the model was not trained to point to evidence", path="evidence", given=self.model, accepted="False")
 
     def _plan(self, material: Material, facts: tuple[Fact, ...], questions: QuestionSet, options: Options, permutation: int = 0) -> Plan:
         from clover_decide.planning import make_plan
@@ -297,27 +303,3 @@ def decide_many(
 @lru_cache(maxsize=2)
 def _default(model: str) -> Decider:
     return Decider(model)
-
-
-def _load(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
-    try:
-        from clover_engine.engine import load_engine
-    except ImportError as error:
-        raise MissingExtraError(
-            f"running a model needs {error.name}", path="model", accepted="pip install 'clover-decide[local]'"
-        ) from None
-    # A shipped name wins over a folder of the same name in the working directory; write ./name for the folder.
-    folder = SHIPPED / str(model) if (SHIPPED / str(model) / "config.json").is_file() else Path(model)
-    if not folder.is_dir():
-        names = ", ".join(sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))) or "none"
-        raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
-    if dtype not in ("float32", "bfloat16"):
-        raise ModelError("unknown dtype", path="dtype", given=dtype, accepted="float32 or bfloat16")
-    try:
-        return load_engine(folder, device=device, dtype=dtype, cached_prefixes=cached)
-    except ModelFilesError as error:
-        raise ModelError(str(error), path="model", accepted="a complete model folder") from None
-    except Exception as error:
-        # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error

@@ -6,11 +6,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from clover_decide.decision import Evidence
-from clover_decide.errors import ModelError
 from clover_decide.planning import Plan
 from clover_decide.prompt import Prompter
 from clover_engine.engine import Engine, RowRequest
-from clover_engine.pointing import NoPointerError, Target
+from clover_engine.pointing import Target
 
 LIKELY = 0.5
 """Probability from which a sentence is listed; the likeliest one always is."""
@@ -19,20 +18,11 @@ MOST = 8
 
 
 def read_evidence(engine: Engine, plan: Plan) -> dict[str, tuple[Evidence, ...]]:
-    """For each question its evidence in the order of the text; one pass over each block, asked as if it were the first.
-
-    Raises:
-        ModelError: the model was not trained to point.
-    """
+    """For each question its evidence in the order of the text; one pass over each block, asked as if it were the first."""
     targets = targets_of(engine, plan)
     found: dict[str, tuple[Evidence, ...]] = {}
     for block in plan.blocks:
-        try:
-            pointed = engine.point(plan.prefix, RowRequest(block.asking, block.canvas), targets)
-        except NoPointerError as error:
-            raise ModelError(
-                "the model was not trained to point to evidence", path="evidence", given=str(error), accepted="False"
-            ) from None
+        pointed = engine.point(plan.prefix, RowRequest(block.asking, block.canvas), targets)
         found |= {key: _listed(plan, shares) for key, shares in zip(block.keys, pointed, strict=True)}
     return found
 

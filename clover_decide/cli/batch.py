@@ -15,6 +15,7 @@ from clover_decide.cli.options import (
     AbstainOption,
     CalibrationOption,
     EffortOption,
+    EvidenceOption,
     FactsOption,
     ModelOption,
     ModeOption,
@@ -48,6 +49,7 @@ def batch(
     rule: RuleOption = None,
     permutations: PermutationsOption = 1,
     abstain: AbstainOption = None,
+    evidence: EvidenceOption = False,
     calibration: CalibrationOption = None,
     model: ModelOption = "clover-mini",
     as_json: Annotated[bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")] = False,
@@ -64,7 +66,7 @@ def batch(
         raise InputError("nothing to resume", path="--resume", accepted="--resume with --output FILE")
     items = list(read_rows(rows))
     options: dict[str, Any] = {"mode": mode, "effort": effort, "facts": "auto" if facts else "off"}
-    options |= {"permutations": permutations, "abstain": chosen_limits(abstain)}
+    options |= {"permutations": permutations, "abstain": chosen_limits(abstain)} | ({"evidence": True} if evidence else {})
     from clover_decide.decider import Decider
 
     decider = Decider(model, calibration=calibration)

@@ -11,6 +11,7 @@ from clover_decide.cli.options import (
     AbstainOption,
     CalibrationOption,
     EffortOption,
+    EvidenceOption,
     FactsOption,
     JsonOption,
     ModelOption,
@@ -45,7 +46,7 @@ def decide_command(
     dependence: Annotated[
         bool, typer.Option("--dependence", help="Also read how much each pair of answers depends on each other.")
     ] = False,
-    evidence: Annotated[bool, typer.Option("--evidence", help="Also quote the sentences that show each answer.")] = False,
+    evidence: EvidenceOption = False,
     calibration: CalibrationOption = None,
     compare: Annotated[bool, typer.Option(help="Also show what each question alone would get.")] = True,
     min_probability: Annotated[float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)] = None,

@@ -27,6 +27,7 @@ PermutationsOption = Annotated[int, typer.Option(min=1, max=16, help="Ask so oft
 AbstainOption = Annotated[
     str | None, typer.Option(help="Withhold answers less probable than this number, or by a file of thresholds (see `thresholds`).")
 ]
+EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Also quote the sentences that show each answer.")]
 CalibrationOption = Annotated[Path | None, typer.Option(help="A calibration file (see `calibrate`).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 QuestionsOption = Annotated[Path | None, typer.Option("--questions", "-q", help="YAML or JSON file of questions.")]

@@ -59,7 +59,11 @@ def _table(decision: Decision) -> Table:
 
 def _shown(answer: Answer) -> str:
     told = answer.abstained
-    return shown(answer.value, answer.label) if told is None else f"withheld ({told.reason} {told.measured:.2f}, limit {told.limit:.2f})"
+    if told is None:
+        return shown(answer.value, answer.label)
+    # As many digits as tell the two apart.
+    digits = next((n for n in range(2, 8) if round(told.measured, n) != round(told.limit, n)), 8)
+    return f"withheld ({told.reason} {told.measured:.{digits}f}, limit {told.limit:.{digits}f})"
 
 
 def _bar(probability: float) -> str:

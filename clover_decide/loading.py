@@ -1,0 +1,42 @@
+"""From a model's name or folder to an engine, with errors that say what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clover_decide.errors import MissingExtraError, ModelError
+from clover_engine.folder import SHIPPED, ModelFilesError
+
+if TYPE_CHECKING:
+    from clover_engine.engine import Engine
+
+
+def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
+    """The engine of a shipped model's name or a model folder.
+
+    Raises:
+        MissingExtraError: the packages that run models are not installed.
+        ModelError: no such model, a broken one, or one that cannot be loaded as asked.
+    """
+    try:
+        from clover_engine.engine import load_engine
+    except ImportError as error:
+        raise MissingExtraError(
+            f"running a model needs {error.name}", path="model", accepted="pip install 'clover-decide[local]'"
+        ) from None
+    # A shipped name wins over a folder of the same name in the working directory; write ./name for the folder.
+    folder = SHIPPED / str(model) if (SHIPPED / str(model) / "config.json").is_file() else Path(model)
+    if not folder.is_dir():
+        names = ", ".join(sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))) or "none"
+        raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
+    if dtype not in ("float32", "bfloat16"):
+        raise ModelError("unknown dtype", path="dtype", given=dtype, accepted="float32 or bfloat16")
+    try:
+        return load_engine(folder, device=device, dtype=dtype, cached_prefixes=cached)
+    except ModelFilesError as error:
+        raise ModelError(str(error), path="model", accepted="a complete model folder") from None
+    except Exception as error:
+        # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error
