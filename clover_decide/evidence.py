@@ -11,8 +11,8 @@ from clover_decide.prompt import Prompter
 from clover_engine.engine import Engine, RowRequest
 from clover_engine.pointing import Target
 
-LIKELY = 0.5
-"""Probability from which a sentence is listed; the likeliest one always is."""
+LIKELY = 0.3
+"""Probability from which a sentence is listed (where precision and recall meet on linked-val); the likeliest one always is."""
 MOST = 8
 """Sentences listed an answer."""
 

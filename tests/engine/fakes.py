@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from clover_engine.models.base import ModelSpec
+from clover_engine.models.base import ModelSpec, Pointer
 
 VOCAB, MASK, PAD = 24, 22, 23
 
@@ -74,6 +74,11 @@ class PlantedAdapter:
             draws = torch.randint(0, 20, (len(block),), generator=generator).tolist()
             filled.append([draws[p] if p in hidden else t for p, t in enumerate(block)])
         return filled
+
+    def attention(
+        self, state: TokenState, block: Sequence[int], positions: Sequence[int], spans: Sequence[tuple[int, int]], pointer: Pointer
+    ) -> torch.Tensor:
+        raise AssertionError("a planted model has no pointer")
 
     def head(self, hidden: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
         return hidden if allowed is None else hidden[:, allowed]
