@@ -166,7 +166,7 @@ def make_group(row: Mapping[str, Any], questions: QuestionSet, where: str, toler
         paraphrases=other,
         worlds=worlds,
         tolerance=tolerance or {},
-        evidence=read_evidence(row.get("evidence", {}), row, where),
+        evidence=read_evidence(row.get("evidence") or {}, row, where),
     )
 
 
