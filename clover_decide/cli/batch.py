@@ -66,7 +66,7 @@ def batch(
         raise InputError("nothing to resume", path="--resume", accepted="--resume with --output FILE")
     items = list(read_rows(rows))
     options: dict[str, Any] = {"mode": mode, "effort": effort, "facts": "auto" if facts else "off"}
-    options |= {"permutations": permutations, "abstain": chosen_limits(abstain)} | ({"evidence": True} if evidence else {})
+    options |= {"permutations": permutations, "abstain": chosen_limits(abstain), "evidence": evidence}
     from clover_decide.decider import Decider
 
     decider = Decider(model, calibration=calibration)

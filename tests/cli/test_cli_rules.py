@@ -26,7 +26,10 @@ def test_rules_of_the_command_line_and_of_the_file_hold_together(tmp_path: Path)
     record = json.loads(done.stdout)
     values = {key: answer["value"] for key, answer in record["answers"].items()}
     assert values["late"] == (values["days"] > 0) and values["days"] != 2 and (not values["late"] or values["which"] == "red")
-    assert record["violations"] == [] and 0 <= record["rules_probability"] <= 1 and "alternatives" in record
+    assert record["violations"] == [] and 0 <= record["rules_probability"] <= 1
+    # These rules are too improbable here for others to be found; without them there are.
+    free = run("decide", *TEXT, "-q", str(asked), "--json", "--effort", "thorough", "--no-compare")
+    assert json.loads(free.stdout)["alternatives"]
     assert b"3 questions, 1 block, 1 rules" in run("validate", str(asked)).stdout
     told = run("decide", *TEXT, "-q", str(asked), "--explain").stdout.decode()
     assert "Settled, pass by pass:" in told and "Together and alone:" in told and "Rules: kept." in told
