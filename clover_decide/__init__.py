@@ -2,6 +2,7 @@
 
 from clover_decide.abstain import Abstain
 from clover_decide.calibration import Calibration
+from clover_decide.client import AsyncClient, Client
 from clover_decide.decider import Decider, adecide, decide, decide_many
 from clover_decide.decision import Abstained, Alternative, Answer, Decision, Dependence
 from clover_decide.errors import (
@@ -13,8 +14,10 @@ from clover_decide.errors import (
     MissingExtraError,
     ModelError,
     QuestionError,
+    RefusedError,
     ResultError,
     RuleError,
+    ServiceError,
 )
 from clover_decide.facts import Fact, derive_facts
 from clover_decide.packs import load_pack, pack_names
@@ -39,9 +42,11 @@ __all__ = [
     "Abstained",
     "Alternative",
     "Answer",
+    "AsyncClient",
     "Boolean",
     "Calibration",
     "Choice",
+    "Client",
     "CloverError",
     "Date",
     "Decider",
@@ -61,9 +66,11 @@ __all__ = [
     "QuestionError",
     "QuestionSet",
     "Quote",
+    "RefusedError",
     "ResultError",
     "RuleError",
     "Score",
+    "ServiceError",
     "Text",
     "adecide",
     "decide",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,9 +15,10 @@ from clover_decide.rules.rule_set import RuleSet
 from clover_decide.ruling import BlockRules
 from clover_decide.slots import value_of
 from clover_engine.denoise import DeadEndError
+from clover_engine.denoise import Watch as Tell
 from clover_engine.engine import Engine, RowRequest
 from clover_engine.joint import Budget, JointRead, NoAssignmentError
-from clover_engine.tree import BlockRead
+from clover_engine.tree import BlockRead, Commit
 
 SHARE: Mapping[Effort, float] = {"auto": 0.5, "thorough": 2.0}
 """Tokens of blocks that an effort may read, as a share of the tokens before them: what keeps its cost in proportion to one pass."""
@@ -28,6 +29,8 @@ WIDTH: Mapping[Effort, int] = {"auto": 4, "thorough": 16}
 UNREAD_AT_MOST: Mapping[Effort, float] = {"auto": 1.0, "thorough": 0.001}
 """`auto` stops once the best is known to be the best, `thorough` once so little of the probability is unread."""
 
+Watch = Callable[[TraceStep], None]
+"""Told of every commit."""
 RANKED = 32
 """Assignments kept of a search."""
 CANDIDATES = 8
@@ -57,8 +60,10 @@ class Reading:
     dependence: tuple[Dependence, ...] = ()
 
 
-def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, threshold: float) -> Reading:
+def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, threshold: float, watch: Watch | None = None) -> Reading:
     """Block after block; a later block sees the committed earlier ones, and so do the rules.
+
+    `watch` is told of every commit of a block that is denoised as it is made, of one that is searched at its end.
 
     Raises:
         RuleError: the search found nothing that keeps the rules.
@@ -71,11 +76,12 @@ def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, th
         continuation += block.asking
         inputs = len(plan.prefix) + len(continuation)
         row = RowRequest(continuation, block.canvas)
+        tell = _teller(engine, [(index, block)], watch)
         if rules:
             oracle = BlockRules(rules, block.keys, plan.questions.questions, plan.codes, plan.material, engine.tokenizer, dict(known))
-            found = _read_ruled(engine, plan, row, oracle, effort, threshold)
+            found = _read_ruled(engine, plan, row, oracle, effort, threshold, tell)
         else:
-            found = _read_block(engine, plan, row, None, effort, threshold)
+            found = _read_block(engine, plan, row, None, effort, threshold, tell)
         part = _of_block(engine, plan, index, block, found)
         parts.append(part)
         known |= {key: answer.value for key, answer in part.answers.items()}
@@ -84,33 +90,54 @@ def read_joint(engine: Engine, plan: Plan, rules: RuleSet, *, effort: Effort, th
     return _together(plan, parts, inputs)
 
 
-def _read_ruled(engine: Engine, plan: Plan, row: RowRequest, oracle: BlockRules, effort: Effort, threshold: float) -> BlockRead | JointRead:
+def _teller(engine: Engine, blocks: Sequence[tuple[int, Block]], watch: Watch | None) -> Tell | None:
+    """Turns the engine's commits, row by row, into steps of a trace."""
+    if watch is None:
+        return None
+
+    def tell(row: int, commits: Sequence[Commit]) -> None:
+        for step in _steps(engine, *blocks[row], commits):
+            watch(step)
+
+    return tell
+
+
+def _read_ruled(
+    engine: Engine, plan: Plan, row: RowRequest, oracle: BlockRules, effort: Effort, threshold: float, tell: Tell | None
+) -> BlockRead | JointRead:
     """A block under rules; where the search finds nothing, among the answers of some that the solver finds."""
     try:
-        return _read_block(engine, plan, row, oracle, effort, threshold)
+        return _read_block(engine, plan, row, oracle, effort, threshold, tell)
     except NoAssignmentError as error:
         narrowed = None if error.exhausted else oracle.narrowed()
         problem = "no answers that keep the rules exist here" if error.exhausted else "no answers that keep the rules were found"
     try:
         if narrowed is not None:
-            return _read_block(engine, plan, row, narrowed, "fast", threshold)
+            return _read_block(engine, plan, row, narrowed, "fast", threshold, tell)
     except NoAssignmentError:
         pass
     raise RuleError(problem, path="rules", accepted="fewer or wider rules")
 
 
 def _read_block(
-    engine: Engine, plan: Plan, row: RowRequest, oracle: BlockRules | None, effort: Effort, threshold: float
+    engine: Engine, plan: Plan, row: RowRequest, oracle: BlockRules | None, effort: Effort, threshold: float, tell: Tell | None
 ) -> BlockRead | JointRead:
-    if effort == "fast":
-        return engine.likeliest(plan.prefix, row, oracle)[0] if oracle else engine.run(plan.prefix, [row], one_pass=True)[0]
+    if effort == "fast" and oracle is None:
+        return engine.run(plan.prefix, [row], one_pass=True, watch=tell)[0]
     if effort == "standard":
         try:
-            return engine.run(plan.prefix, [row], threshold=threshold, oracle=oracle)[0]
+            return engine.run(plan.prefix, [row], threshold=threshold, oracle=oracle, watch=tell)[0]
         except DeadEndError:
             # The surest way ended where no rule can be kept: look for another one.
             effort = "thorough"
-    return engine.search(plan.prefix, row, budget(effort, plan, row), threshold=threshold, oracle=oracle)
+    if effort == "fast" and oracle is not None:
+        best = found = engine.likeliest(plan.prefix, row, oracle)[0]
+    else:
+        found = engine.search(plan.prefix, row, budget(effort, plan, row), threshold=threshold, oracle=oracle)
+        best = found.best
+    if tell is not None:
+        tell(0, best.commits)
+    return found
 
 
 def budget(effort: Effort, plan: Plan, row: RowRequest) -> Budget:
@@ -121,12 +148,13 @@ def budget(effort: Effort, plan: Plan, row: RowRequest) -> Budget:
 
 
 def read_independent(
-    engine: Engine, plan: Plan, *, effort: Effort, threshold: float, candidates: bool = False
+    engine: Engine, plan: Plan, *, effort: Effort, threshold: float, candidates: bool = False, watch: Watch | None = None
 ) -> tuple[Reading, Mapping[str, Mapping[Any, float]]]:
     """One row a question over the shared material; no answer sees another. With `candidates`, likely values of each question too."""
     rows = [RowRequest(block.asking, block.canvas) for block in plan.blocks]
     listed = CANDIDATES if candidates else 0
-    reads = engine.run(plan.prefix, rows, threshold=threshold, one_pass=effort == "fast", candidates=listed)
+    tell = _teller(engine, list(enumerate(plan.blocks)), watch)
+    reads = engine.run(plan.prefix, rows, threshold=threshold, one_pass=effort == "fast", candidates=listed, watch=tell)
     parts = [_of_block(engine, plan, index, block, read) for index, (block, read) in enumerate(zip(plan.blocks, reads, strict=True))]
     inputs = len(plan.prefix) + sum(len(row.continuation) for row in rows)
     whole = _together(plan, parts, inputs)
@@ -151,7 +179,7 @@ def _of_block(engine: Engine, plan: Plan, index: int, block: Block, found: Block
         key: read_answer(plan.questions.questions[key], plan.codes[key], slot, plan.material, engine.tokenizer)
         for key, slot in zip(block.keys, read.slots, strict=True)
     }
-    trace = _trace(engine, index, block, read)
+    trace = _steps(engine, index, block, read.commits)
     if isinstance(found, BlockRead):
         usage, probability = Usage(0, len(read.ids), read.steps), math.exp(read.log_probability)
         ranked = (Ranked({key: answer.value for key, answer in answers.items()}, probability),)
@@ -197,8 +225,6 @@ def _together(plan: Plan, parts: Sequence[Reading], inputs: int) -> Reading:
     )
 
 
-def _trace(engine: Engine, index: int, block: Block, read: BlockRead) -> tuple[TraceStep, ...]:
+def _steps(engine: Engine, index: int, block: Block, commits: Sequence[Commit]) -> tuple[TraceStep, ...]:
     pad, decode = engine.spec.pad_id, engine.tokenizer.decode
-    return tuple(
-        TraceStep(index, c.step, block.keys[c.slot], decode([c.token]) if c.token != pad else "", c.confidence) for c in read.commits
-    )
+    return tuple(TraceStep(index, c.step, block.keys[c.slot], decode([c.token]) if c.token != pad else "", c.confidence) for c in commits)

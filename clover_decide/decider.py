@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-import threading
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from clover_decide.abstain import Abstain, withheld
 from clover_decide.calibration import Calibration, read_calibration
-from clover_decide.decision import Alternative, Decision, Effort, Mode, Timing
+from clover_decide.decision import Alternative, Decision, Effort, Mode, Timing, TraceStep
 from clover_decide.errors import CloverError, InputError, ModelError
 from clover_decide.facts import Fact
 from clover_decide.frozen import FrozenMap
-from clover_decide.loading import load_model
+from clover_decide.loading import Check, load_model, share
 from clover_decide.material import Material, read_material
 from clover_decide.options import Facts, Options, read_facts, read_options
 from clover_decide.ordering import as_asked
@@ -26,7 +25,7 @@ from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.rules import RuleSet, read_rules
 
 if TYPE_CHECKING:
-    from clover_decide.answering import Reading
+    from clover_decide.answering import Reading, Watch
     from clover_decide.planning import Plan
     from clover_engine.engine import Engine
 
@@ -38,8 +37,8 @@ ALTERNATIVES = 5
 class Decider:
     """Answers typed questions about a material with one loaded model.
 
-    Thread-safe: calls on one Decider run one after another. The prefix of a material is remembered, so asking about
-    the same material again is cheaper.
+    Thread-safe: calls on one Decider run one after another, or, with `batch`, side by side. The prefix of a material is
+    remembered, so asking about the same material again is cheaper.
 
     Args:
         model: a shipped model's name or a folder with config.json, tokenizer.json and model.safetensors.
@@ -47,8 +46,11 @@ class Decider:
         dtype: "float32" (the default, reproducible to the last bit on one machine) or "bfloat16".
         cached_materials: how many material prefixes to remember; 0 switches the cache off.
         calibration: a fitted calibration, its dict or its file (see `clover-decide calibrate`); none by default.
+        batch: how many calls of different threads may run at once; their passes go through the model together.
+        watch_passes: with `batch`, told of every pass: how many calls share it, their tokens, and its seconds.
 
     Raises:
+        InputError: `batch` is no number of calls.
         MissingExtraError: torch is not installed.
         ModelError: no such model, broken files, or a calibration of another model.
         FormatError: not a calibration.
@@ -62,13 +64,14 @@ class Decider:
         dtype: str = "float32",
         cached_materials: int = 8,
         calibration: Calibration | Mapping[str, Any] | str | Path | None = None,
+        batch: int = 1,
+        watch_passes: Callable[[int, int, float], None] | None = None,
     ) -> None:
         self.model = str(model)
         self.calibration = read_calibration(calibration) if calibration is not None else None
-        self._engine = load_model(model, device, dtype, cached_materials)
+        self._engine, self._turn = share(load_model(model, device, dtype, cached_materials), batch, watch_passes)
         if self.calibration is not None:
             self.calibration.check_model(self._engine.fingerprint)
-        self._lock = threading.Lock()
 
     @property
     def fingerprint(self) -> str:
@@ -86,10 +89,11 @@ class Decider:
         return self._engine.dtype
 
     @classmethod
-    def from_engine(cls, engine: Engine, name: str = "custom") -> Decider:
+    def from_engine(cls, engine: Engine, name: str = "custom", batch: int = 1) -> Decider:
         """A Decider over an engine built elsewhere (tests, own checkpoints)."""
         self = cls.__new__(cls)
-        self.model, self._engine, self._lock, self.calibration = name, engine, threading.Lock(), None
+        self.model, self.calibration = name, None
+        self._engine, self._turn = share(engine, batch)
         return self
 
     def decide(
@@ -109,6 +113,8 @@ class Decider:
         dependence: bool = False,
         evidence: bool = False,
         abstain: float | Mapping[str, Any] | Abstain | None = None,
+        watch: Callable[[TraceStep], None] | None = None,
+        check: Check = lambda: None,
     ) -> Decision:
         """Answer the questions about the material.
 
@@ -134,6 +140,8 @@ class Decider:
             evidence: also list the sentences of the material that show each answer.
             abstain: a probability below which an answer is withheld, or a mapping with `probability`, `coverage`, `gap` and
                 `questions` (a probability for some questions); `gap` reads the dependence.
+            watch: told of every piece of an answer as it is committed (of a search, at its end; not of the independent comparison).
+            check: called before the model is asked, with `batch` before each pass; what it raises ends the call.
 
         Raises:
             InputError: material, questions, rules or options are not acceptable; the message has the field path.
@@ -141,7 +149,7 @@ class Decider:
                 them were found.
             LimitError: more than 64 questions, 8 a group, or the model's context; nothing is truncated.
         """
-        given = {name: value for name, value in locals().items() if name not in ("self", "material", "questions")}
+        given = {name: value for name, value in locals().items() if name not in ("self", "material", "questions", "watch", "check")}
         began = time.perf_counter()
         question_set = read_questions(questions)
         options = read_options(given, question_set)
@@ -150,7 +158,7 @@ class Decider:
         read = read_material(material)
         found = read_facts(read, options.facts)
         self._check_model(options)
-        with self._lock:
+        with self._turn(check):
             # Everything is compiled before anything is answered, so that an error costs no model pass.
             plans = [self._plan(read, found, question_set, options, i) for i in range(options.permutations)]
             alone = (
@@ -160,7 +168,7 @@ class Decider:
             )
             solo_plan = self._plan(read, found, question_set, alone) if alone else None
             start = time.perf_counter()
-            reading = self._read(plans, question_set, options)
+            reading = self._read(plans, question_set, options, watch)
             middle = time.perf_counter()
             solo = self._read([solo_plan], question_set, alone) if alone and solo_plan else None
         end = time.perf_counter()
@@ -218,13 +226,13 @@ class Decider:
         groups = None if alone else options.groups
         return make_plan(engine.tokenizer, engine.spec, material, facts, questions, alone=alone, groups=groups, permutation=permutation)
 
-    def _read(self, plans: Sequence[Plan], questions: QuestionSet, options: Options) -> Reading:
+    def _read(self, plans: Sequence[Plan], questions: QuestionSet, options: Options, watch: Watch | None = None) -> Reading:
         from clover_decide.answering import read_dependence
         from clover_decide.averaging import averaged
         from clover_decide.evidence import read_evidence
         from clover_decide.projection import projected
 
-        results = [self._read_once(plan, options) for plan in plans]
+        results = [self._read_once(plan, options, watch if i == 0 else None) for i, plan in enumerate(plans)]
         reading = averaged([reading for reading, _ in results], questions.questions, options.mode)
         if options.project and options.mode == "independent":
             answers = projected(options.rules, reading.answers, results[0][1], plans[0].material.text)
@@ -237,13 +245,14 @@ class Decider:
             reading = replace(reading, dependence=read_dependence(self._engine, plans[0]))
         return reading
 
-    def _read_once(self, plan: Plan, options: Options) -> tuple[Reading, Mapping[str, Mapping[Any, float]]]:
+    def _read_once(self, plan: Plan, options: Options, watch: Watch | None) -> tuple[Reading, Mapping[str, Mapping[Any, float]]]:
         from clover_decide.answering import read_independent, read_joint
 
         effort, threshold = options.effort, options.threshold
         if options.mode == "joint":
-            return read_joint(self._engine, plan, options.rules, effort=effort, threshold=threshold), {}
-        return read_independent(self._engine, plan, effort=effort, threshold=threshold, candidates=options.project and bool(options.rules))
+            return read_joint(self._engine, plan, options.rules, effort=effort, threshold=threshold, watch=watch), {}
+        candidates = options.project and bool(options.rules)
+        return read_independent(self._engine, plan, effort=effort, threshold=threshold, candidates=candidates, watch=watch)
 
     def _decision(
         self, plan: Plan, questions: QuestionSet, reading: Reading, solo: Reading | None, options: Options, timing: Timing

@@ -9,7 +9,9 @@ CloverError
 │   └── LimitError          a documented limit would be exceeded; nothing is ever truncated
 ├── ModelError              the model cannot be loaded or does not fit what is asked of it
 │   └── MissingExtraError   an optional dependency is not installed
-└── ResultError             a decision cannot be turned into what was asked (say, a pydantic class)
+├── ResultError             a decision cannot be turned into what was asked (say, a pydantic class)
+└── ServiceError            a service cannot be reached, or does not answer
+    └── RefusedError        it refuses: no key, too many requests, an unknown model
 """
 
 from __future__ import annotations
@@ -96,3 +98,11 @@ class MissingExtraError(ModelError):
 
 class ResultError(CloverError):
     """A decision cannot be converted as asked."""
+
+
+class ServiceError(CloverError):
+    """A service cannot be reached or does not answer."""
+
+
+class RefusedError(ServiceError):
+    """A service refuses the request."""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clover_decide.errors import MissingExtraError, ModelError
+from clover_decide.errors import InputError, MissingExtraError, ModelError
 from clover_engine.folder import SHIPPED, ModelFilesError
 
 if TYPE_CHECKING:
     from clover_engine.engine import Engine
+
+MAX_BATCH = 64
+"""Calls side by side."""
+Check = Callable[[], None]
+Turn = Callable[[Check], AbstractContextManager[None]]
+"""What a call holds while it uses the engine; its check is called before the model is."""
 
 
 def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engine:
@@ -40,3 +49,33 @@ def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engin
         # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error
+
+
+def share(engine: Engine, batch: int, watch: Callable[[int, int, float], None] | None = None) -> tuple[Engine, Turn]:
+    """The engine for so many calls at once, and how each takes its turn.
+
+    Raises:
+        InputError: not a number of calls.
+    """
+    if isinstance(batch, bool) or not isinstance(batch, int) or not 1 <= batch <= MAX_BATCH:
+        raise InputError("out of range", path="batch", given=batch, accepted=f"a whole number from 1 to {MAX_BATCH}")
+    gate = threading.BoundedSemaphore(batch)
+    if batch == 1:
+
+        @contextmanager
+        def alone(check: Check) -> Iterator[None]:
+            with gate:
+                check()
+                yield
+
+        return engine, alone
+    from clover_engine.batching import BatchingAdapter
+
+    adapter = BatchingAdapter(engine.adapter, watch)
+
+    @contextmanager
+    def among(check: Check) -> Iterator[None]:
+        with gate, adapter.session(check):
+            yield
+
+    return engine.over(adapter), among

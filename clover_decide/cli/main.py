@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from clover_decide.cli import batch, decide, demo, models, plugged, validate
+from clover_decide.cli import batch, decide, demo, models, plugged, serve, validate
 from clover_decide.errors import CloverError, InputError
 
 app = typer.Typer(
@@ -29,6 +29,8 @@ app.command("decide")(decide.decide_command)
 app.command("batch")(batch.batch)
 app.command("validate")(validate.validate)
 app.command("models")(models.models)
+app.command("serve")(serve.serve)
+app.add_typer(serve.keys, name="keys")
 for point in sorted(entry_points(group="clover_decide.commands"), key=lambda p: p.name):
     plugged.add(app, point)
 

@@ -9,7 +9,7 @@ illegal value can ever be assembled, whatever the model; constraints between slo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,11 @@ from clover_engine.canvas import Canvas
 from clover_engine.feasibility import Feasibility, Guard
 from clover_engine.filling import Layout, Scores, moves, read_scores
 from clover_engine.models.base import ModelAdapter, PrefixState
-from clover_engine.tree import BlockRead, Node, close, follow
+from clover_engine.tree import BlockRead, Commit, Node, close, commits_of, follow
 
 DEFAULT_THRESHOLD = 0.95
+Watch = Callable[[int, Sequence[Commit]], None]
+"""(row, what a pass committed in it)."""
 
 
 class DeadEndError(ValueError):
@@ -35,6 +37,7 @@ def denoise(
     one_pass: bool = False,
     oracle: Feasibility | None = None,
     candidates: int = 0,
+    watch: Watch | None = None,
     seed: int = 0,
 ) -> list[BlockRead]:
     """Fill every slot of every canvas; row r continues row r of `state`.
@@ -49,6 +52,7 @@ def denoise(
         one_pass: commit everything after the first pass (each slot its most likely legal string).
         oracle: constraints between the slots of every canvas.
         candidates: how many likely strings of each slot to list beside its value.
+        watch: told what each pass commits, as it does.
         seed: noise of models without a mask token; unused otherwise.
 
     Raises:
@@ -66,6 +70,8 @@ def denoise(
         for r, hidden in zip(active, adapter.encode_block(current, noisy), strict=True):
             scores = read_scores(adapter, layouts[r], nodes[r].filling, hidden)
             nodes[r] = _advance(layouts[r], nodes[r], scores, guards[r], hidden, threshold, one_pass)
+            if watch is not None:
+                watch(r, [commit for node in nodes[r].path() if node.depth == nodes[r].depth for commit in commits_of(node)])
         left = [i for i, r in enumerate(active) if layouts[r].open(nodes[r].filling)]
         if len(left) < len(active):
             active = [active[i] for i in left]

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from clover_engine.canvas import Canvas
-from clover_engine.denoise import DEFAULT_THRESHOLD, denoise
+from clover_engine.denoise import DEFAULT_THRESHOLD, Watch, denoise
 from clover_engine.feasibility import Feasibility
 from clover_engine.folder import fingerprint, read_config
 from clover_engine.joint import Budget, JointRead, search
@@ -43,7 +43,8 @@ class RowRequest:
 
 
 class Engine:
-    """Runs rows of blocks over shared prefixes. Not re-entrant: callers serialise (one model, one device)."""
+    """Runs rows of blocks over shared prefixes. Callers serialise (one model, one device), unless the adapter takes calls of several
+    threads (`batching`)."""
 
     def __init__(self, adapter: ModelAdapter[Any], tokenizer: Tokenizer, *, fingerprint: str = "", cached_prefixes: int = 8) -> None:
         self.adapter, self.tokenizer, self.fingerprint = adapter, tokenizer, fingerprint
@@ -58,6 +59,10 @@ class Engine:
         """The number type of the network, such as "float32"."""
         return str(self.adapter.dtype).removeprefix("torch.")
 
+    def over(self, adapter: ModelAdapter[Any]) -> Engine:
+        """The same model behind another adapter, with an empty prefix cache of the same size."""
+        return Engine(adapter, self.tokenizer, fingerprint=self.fingerprint, cached_prefixes=self.prefixes.entries)
+
     def with_cache(self, entries: int) -> Engine:
         """The same model with a prefix cache of its own."""
         return Engine(self.adapter, self.tokenizer, fingerprint=self.fingerprint, cached_prefixes=entries)
@@ -71,6 +76,7 @@ class Engine:
         one_pass: bool = False,
         oracle: Feasibility | None = None,
         candidates: int = 0,
+        watch: Watch | None = None,
         seed: int = 0,
     ) -> list[BlockRead]:
         """Fill each row's block (see `denoise`); the prefix is prefilled once and remembered.
@@ -85,9 +91,9 @@ class Engine:
             chunk = rows[at : at + MAX_ROWS]
             state: PrefixState = self.adapter.branch(shared, [row.continuation for row in chunk])
             canvases = [row.canvas for row in chunk]
-            out += denoise(
-                self.adapter, state, canvases, threshold=threshold, one_pass=one_pass, oracle=oracle, candidates=candidates, seed=seed
-            )
+            told: Watch | None = None if watch is None else lambda r, commits, first=at: watch(first + r, commits)
+            how = {"threshold": threshold, "one_pass": one_pass, "oracle": oracle, "candidates": candidates, "seed": seed}
+            out += denoise(self.adapter, state, canvases, **how, watch=told)
         return out
 
     def search(

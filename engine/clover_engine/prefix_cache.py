@@ -14,7 +14,7 @@ class PrefixCache:
     """Prefills a prefix once and hands out its (immutable) state. Thread-safe; `entries=0` switches it off."""
 
     def __init__(self, adapter: ModelAdapter[Any], entries: int = 8) -> None:
-        self._adapter, self._entries = adapter, entries
+        self._adapter, self.entries = adapter, entries
         self._states: OrderedDict[tuple[int, ...], PrefixState] = OrderedDict()
         self._lock = threading.Lock()
         self.hits = self.misses = 0
@@ -30,9 +30,9 @@ class PrefixCache:
         state = self._adapter.extend(self._adapter.empty(), key)
         with self._lock:
             self.misses += 1
-            if self._entries:
+            if self.entries:
                 self._states[key] = state
-                while len(self._states) > self._entries:
+                while len(self._states) > self.entries:
                     self._states.popitem(last=False)
         return state
 
@@ -43,6 +43,6 @@ class PrefixCache:
     def check_integrity(self) -> None:
         """Raise AssertionError if a state does not have its key's length."""
         with self._lock:
-            assert len(self._states) <= max(self._entries, 0)
+            assert len(self._states) <= max(self.entries, 0)
             for key, state in self._states.items():
                 assert state.length == len(key)

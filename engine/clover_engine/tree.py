@@ -176,10 +176,15 @@ def _allowed(layout: Layout, filling: Filling, move: Move, guard: Guard) -> tupl
     return allowed, seen
 
 
+def commits_of(node: Node) -> list[Commit]:
+    """What was committed on the way from a node's parent to it."""
+    return [Commit(node.depth, t.move.slot, t.move.position, int(t.move.tokens[t.index]), math.exp(t.log_probability)) for t in node.taken]
+
+
 def close(layout: Layout, leaf: Node, adapter: ModelAdapter[Any], candidates: int = 0) -> BlockRead:
     """The block that a complete filling stands for, with its way there and so many `candidates` a slot."""
     steps = [(node, taken) for node in leaf.path() for taken in node.taken]
-    commits = [Commit(n.depth, t.move.slot, t.move.position, int(t.move.tokens[t.index]), math.exp(t.log_probability)) for n, t in steps]
+    commits = [commit for node in leaf.path() for commit in commits_of(node)]
     ids, masked = layout.ids(leaf.filling)
     assert not masked, "an incomplete filling"
     slots: list[SlotRead] = []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-from clover_engine.models.base import ModelSpec, Pointer
+from clover_engine.models.base import Call, ModelSpec, Pointer
 
 VOCAB, MASK, PAD = 24, 22, 23
 
@@ -64,6 +65,9 @@ class PlantedAdapter:
                     logits[p, token] = value
             out.append(logits)
         return out
+
+    def many(self, calls: Sequence[Call[Any]]) -> list[Any]:
+        return [getattr(self, c.kind)(c.state, c.rows[0] if c.kind == "extend" else c.rows) for c in calls]
 
     def noise(self, blocks: Sequence[Sequence[int]], masked: Sequence[Sequence[int]], seed: int) -> list[list[int]]:
         if self.spec.mask_id is not None:

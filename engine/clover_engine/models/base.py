@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
@@ -89,6 +89,19 @@ class PrefixState(Protocol):
 StateT = TypeVar("StateT", bound=PrefixState)
 
 
+@dataclass(frozen=True)
+class Call(Generic[StateT]):
+    """A call of an adapter's `extend` (one row), `branch` or `encode_block`, to be made together with others."""
+
+    kind: Literal["extend", "branch", "encode_block"]
+    state: StateT
+    rows: Sequence[Sequence[int]]
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(row) for row in self.rows)
+
+
 @runtime_checkable
 class ModelAdapter(Protocol[StateT]):
     """One model family behind the engine. All tensors live on `device`; ids are int64."""
@@ -121,6 +134,10 @@ class ModelAdapter(Protocol[StateT]):
         already aligned: entry p predicts token p of the block whatever `spec.shift` says, so entry 0 of a shifted
         model is undefined and must not be read.
         """
+        ...
+
+    def many(self, calls: Sequence[Call[StateT]]) -> list[Any]:
+        """Several calls in one pass: the result of each, as it would be alone (up to rounding)."""
         ...
 
     def noise(self, blocks: Sequence[Sequence[int]], masked: Sequence[Sequence[int]], seed: int) -> list[list[int]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from clover_engine.kernels.allowed_head.reference import allowed_head
 from clover_engine.kernels.shared_prefix_attention.fused import shared_prefix_attention
-from clover_engine.models.base import ModelSpec, Pointer
+from clover_engine.models.base import Call, ModelSpec, Pointer
 from clover_engine.models.llama import LlamaBlockDiffusion
 
 Tensors = tuple[torch.Tensor, ...]
@@ -72,34 +73,48 @@ class LlamaAdapter:
         nothing = torch.zeros(c.kv_heads, 0, c.head_dim, device=self.device, dtype=self.model.norm.dtype)
         return KeyValueState((nothing,) * c.layers, (nothing,) * c.layers)
 
-    @torch.inference_mode()
     def extend(self, state: KeyValueState, ids: Sequence[int]) -> KeyValueState:
-        assert not state.own_keys, "extend before branch"
-        assert len(ids) % self.spec.grid == 0, "a block-causal prefix grows by whole blocks"
-        if not ids:
-            return state
-        _, keys, values = self._run(state, [list(ids)], bidirectional=False)
-        shared_keys = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_keys, keys, strict=True))
-        shared_values = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_values, values, strict=True))
-        return KeyValueState(shared_keys, shared_values)
+        return self.many([Call("extend", state, [ids])])[0]
 
-    @torch.inference_mode()
     def branch(self, state: KeyValueState, rows: Sequence[Sequence[int]]) -> KeyValueState:
-        assert not state.own_keys, "a state branches once"
-        assert all(len(row) % self.spec.grid == 0 for row in rows), "a block-causal prefix grows by whole blocks"
-        if not any(rows):
-            return KeyValueState(state.shared_keys, state.shared_values, own_lengths=(0,) * len(rows))
-        _, keys, values = self._run(state, [list(row) for row in rows], bidirectional=False)
-        lengths = tuple(len(row) for row in rows)
-        return KeyValueState(state.shared_keys, state.shared_values, tuple(keys), tuple(values), lengths)
+        return self.many([Call("branch", state, rows)])[0]
+
+    def encode_block(self, state: KeyValueState, blocks: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+        return self.many([Call("encode_block", state, blocks)])[0]
 
     @torch.inference_mode()
-    def encode_block(self, state: KeyValueState, blocks: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        assert len(blocks) == state.rows
-        hidden, _, _ = self._run(state, [list(b) for b in blocks], bidirectional=True)
-        if self.spec.shift:
-            hidden = torch.cat([hidden[:, :1], hidden[:, :-1]], dim=1)
-        return [hidden[r, : len(block)] for r, block in enumerate(blocks)]
+    def many(self, calls: Sequence[Call[KeyValueState]]) -> list[Any]:
+        for call in calls:
+            self._check(call)
+        # Calls without tokens need no pass.
+        passes = [i for i, call in enumerate(calls) if any(call.rows)]
+        reads = dict(zip(passes, self._run([_Rows.of(calls[i], self.spec) for i in passes]), strict=True)) if passes else {}
+        return [self._result(call, reads.get(i)) for i, call in enumerate(calls)]
+
+    def _check(self, call: Call[KeyValueState]) -> None:
+        if call.kind == "encode_block":
+            assert len(call.rows) == call.state.rows
+        else:
+            assert not call.state.own_keys, f"{call.kind}: a state is extended before it branches, and branches once"
+            assert all(len(row) % self.spec.grid == 0 for row in call.rows), "a block-causal prefix grows by whole blocks"
+
+    def _result(self, call: Call[KeyValueState], read: _Read | None) -> Any:
+        state = call.state
+        if call.kind == "encode_block":
+            assert read is not None, "a block has tokens"
+            hidden = read.hidden
+            if self.spec.shift:
+                hidden = torch.cat([hidden[:, :1], hidden[:, :-1]], dim=1)
+            return [hidden[r, : len(block)] for r, block in enumerate(call.rows)]
+        if call.kind == "branch":
+            lengths = tuple(len(row) for row in call.rows)
+            own = (tuple(read.keys), tuple(read.values)) if read else ((), ())
+            return KeyValueState(state.shared_keys, state.shared_values, *own, lengths)
+        if read is None:
+            return state
+        shared_keys = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_keys, read.keys, strict=True))
+        shared_values = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_values, read.values, strict=True))
+        return KeyValueState(shared_keys, shared_values)
 
     @torch.inference_mode()
     def attention(
@@ -121,7 +136,7 @@ class LlamaAdapter:
                 before = F.pad(mass.cumsum(-1), (1, 0))
                 found.append(before[:, ends] - before[:, starts])
 
-        self._run(state, [list(block)], bidirectional=True, watch=watch)
+        self._run([_Rows.of(Call("encode_block", state, [block]), self.spec)], watch)
         return found[0]
 
     def noise(self, blocks: Sequence[Sequence[int]], masked: Sequence[Sequence[int]], seed: int) -> list[list[int]]:
@@ -135,38 +150,69 @@ class LlamaAdapter:
     def head(self, hidden: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
         return allowed_head(hidden, self.model.embedding.weight, allowed)
 
-    def _run(
-        self, state: KeyValueState, rows: list[list[int]], *, bidirectional: bool, watch: Watch | None = None
-    ) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
-        """Hidden states (R,T,hidden) of rows continuing `state`, and their keys and values (R,G,T,d) per layer."""
-        device, longest = self.device, max(len(row) for row in rows)
+    def _run(self, parts: Sequence[_Rows], watch: Watch | None = None) -> list[_Read]:
+        """One pass over the rows of several calls. All that is done token by token is done to all of them at once; attention is
+        taken call by call, each over its own prefix, so that no call is padded to another's length."""
+        sizes = [part.ids.numel() for part in parts]
+        ids = torch.cat([part.ids.reshape(1, -1) for part in parts], 1)
+        positions = torch.cat([part.positions.reshape(1, -1) for part in parts], 1)
+        keys: list[list[torch.Tensor]] = [[] for _ in parts]
+        values: list[list[torch.Tensor]] = [[] for _ in parts]
+
+        def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            outs: list[torch.Tensor] = []
+            for i, (part, *qkv) in enumerate(zip(parts, *(x.split(sizes, 1) for x in (q, k, v)), strict=True)):
+                own_q, own_k, own_v = (x.reshape(*part.ids.shape, *x.shape[2:]) for x in qkv)
+                own_k, own_v, state = own_k.transpose(1, 2), own_v.transpose(1, 2), part.state
+                keys[i].append(own_k)
+                values[i].append(own_v)
+                if state.own_keys:
+                    own_k, own_v = torch.cat([state.own_keys[layer], own_k], 2), torch.cat([state.own_values[layer], own_v], 2)
+                if watch is not None:
+                    watch(layer, own_q, own_k, part.mask)
+                out = shared_prefix_attention(own_q, state.shared_keys[layer], state.shared_values[layer], own_k, own_v, part.mask)
+                outs.append(out.reshape(1, -1, *out.shape[2:]))
+            return torch.cat(outs, 1)
+
+        hidden = self.model(ids, positions, attend).split(sizes, 1)
+        return [_Read(h.reshape(*part.ids.shape, -1), keys[i], values[i]) for i, (part, h) in enumerate(zip(parts, hidden, strict=True))]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a call as tensors: ids and positions (R,T), and which own keys each may see, (R,T,S+T)."""
+
+    state: KeyValueState
+    ids: torch.Tensor
+    positions: torch.Tensor
+    mask: torch.Tensor
+
+    @classmethod
+    def of(cls, call: Call[KeyValueState], spec: ModelSpec) -> _Rows:
+        state, rows, device = call.state, [list(row) for row in call.rows], call.state.shared_keys[0].device
+        longest = max(len(row) for row in rows)
         lengths = torch.tensor([len(row) for row in rows], device=device)
         own_lengths = torch.tensor(state.own_lengths, device=device).expand(len(rows))
         ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=device)
         offset = torch.arange(longest, device=device)
         positions = state.length + own_lengths[:, None] + offset
         within = (offset < lengths[:, None])[:, None].expand(-1, longest, -1)
-        if not bidirectional:
-            if self.spec.prefix_attention == "causal":
+        if call.kind != "encode_block":
+            if spec.prefix_attention == "causal":
                 seen = offset[None, :] <= offset[:, None]
             else:
-                block = positions // self.spec.grid
+                block = positions // spec.grid
                 seen = block[:, None, :] <= block[:, :, None]
             within = within & seen
         own = state.own_keys[0].shape[2] if state.own_keys else 0
         before = (torch.arange(own, device=device) < own_lengths[:, None])[:, None].expand(-1, longest, -1)
-        mask = torch.cat([before, within], dim=2)
-        keys: list[torch.Tensor] = []
-        values: list[torch.Tensor] = []
+        return cls(state, ids, positions, torch.cat([before, within], dim=2))
 
-        def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            k, v = k.transpose(1, 2), v.transpose(1, 2)
-            keys.append(k)
-            values.append(v)
-            own_k = torch.cat([state.own_keys[layer], k], 2) if own else k
-            own_v = torch.cat([state.own_values[layer], v], 2) if own else v
-            if watch is not None:
-                watch(layer, q, own_k, mask)
-            return shared_prefix_attention(q, state.shared_keys[layer], state.shared_values[layer], own_k, own_v, mask)
 
-        return self.model(ids, positions, attend), keys, values
+@dataclass(frozen=True)
+class _Read:
+    """What a pass gives a call: hidden states (R,T,hidden), and keys and values (R,G,T,d) per layer."""
+
+    hidden: torch.Tensor
+    keys: list[torch.Tensor]
+    values: list[torch.Tensor]
