@@ -40,11 +40,11 @@ def random_engine(tokenizer: Tokenizer) -> Engine:
     return make_engine(tokenizer)
 
 
-def make_engine(tokenizer: Tokenizer, *, shift: bool = True, seed: int = 0, cached: int = 4) -> Engine:
+def make_engine(tokenizer: Tokenizer, *, shift: bool = True, seed: int = 0, cached: int = 4, context: int = 4096) -> Engine:
     spec = ModelSpec(
         name="random",
         vocab_size=tokenizer.vocab_size,
-        context=4096,
+        context=context,
         pad_id=tokenizer.special(PAD),
         mask_id=tokenizer.special(MASK),
         shift=shift,

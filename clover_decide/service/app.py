@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
@@ -21,14 +21,16 @@ from clover_decide.decider import Decider
 from clover_decide.errors import CloverError
 from clover_decide.service import compatible, native
 from clover_decide.service.bodies import Bodies
-from clover_decide.service.context import Context
+from clover_decide.service.context import Context, Serving
 from clover_decide.service.guard import Guard
 from clover_decide.service.keys import KeyRing
 from clover_decide.service.metrics import Metrics
 from clover_decide.service.problems import Problem, of_clover, of_validation, response, style_of
 from clover_decide.service.running import Runner
 from clover_decide.service.settings import Settings, read_settings
+from clover_decide.wire.failures import Failure
 
+operations = APIRouter(tags=["operations"])
 STATIC = Path(__file__).resolve().parent / "static"
 TITLE = "clover-decide"
 ABOUT = "Related, typed questions about one material, answered jointly by a block-diffusion model."
@@ -40,8 +42,6 @@ def create_app(settings: Settings, decider: Decider | None = None) -> FastAPI:
     Raises:
         CloverError: the model, the keys or the calibration cannot be loaded.
     """
-    from clover_decide import __version__
-
     metrics = Metrics()
     if decider is None:
         decider = load_decider(settings, metrics)
@@ -55,13 +55,12 @@ def create_app(settings: Settings, decider: Decider | None = None) -> FastAPI:
         context.runner.close()
 
     # No pages of documentation: they would load scripts from elsewhere. /openapi.json is what tools read.
-    app = FastAPI(title=TITLE, description=ABOUT, version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+    app = FastAPI(title=TITLE, description=ABOUT, version=_version(), lifespan=life, docs_url=None, redoc_url=None)
     app.state.context = context
-    app.include_router(native.router)
-    app.include_router(compatible.router)
-    _operate(app, context)
+    _routes(app)
     _tell_errors(app)
-    app.add_middleware(Bodies, limit=settings.body_limit, seconds=settings.body_seconds)
+    posts = frozenset(path for path, methods in app.openapi()["paths"].items() if "post" in methods)
+    app.add_middleware(Bodies, paths=posts, limit=settings.body_limit, seconds=settings.body_seconds)
     if settings.cors:
         app.add_middleware(CORSMiddleware, allow_origins=settings.cors, allow_methods=["GET", "POST"], allow_headers=["*"])
     app.add_middleware(
@@ -103,28 +102,42 @@ def from_environment() -> FastAPI:
     return create_app(settings)
 
 
-def _operate(app: FastAPI, context: Context) -> None:
+def _version() -> str:
+    from clover_decide import __version__
+
+    return __version__
+
+
+def _routes(app: FastAPI) -> None:
+    app.include_router(native.router)
+    app.include_router(compatible.router)
+    app.include_router(operations)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(STATIC / "page.html")
 
-    @app.get("/healthz", tags=["operations"], response_class=PlainTextResponse)
-    async def healthz() -> str:
-        """The process is alive."""
-        return "ok\n"
+@operations.get("/", include_in_schema=False)
+async def page() -> Response:
+    """A page that tries a pack in both modes."""
+    return FileResponse(STATIC / "page.html")
 
-    @app.get("/readyz", tags=["operations"], response_class=PlainTextResponse, responses={503: {"description": "Not now."}})
-    async def readyz() -> Response:
-        """A request would be taken now."""
-        free = context.ready and not context.runner.full
-        return PlainTextResponse("ready\n" if free else "busy\n", 200 if free else 503)
 
-    @app.get("/metrics", tags=["operations"], response_class=PlainTextResponse)
-    async def metrics() -> Response:
-        """Counters of this process for Prometheus."""
-        return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
+@operations.get("/healthz", response_class=PlainTextResponse)
+async def healthz() -> str:
+    """The process is alive."""
+    return "ok\n"
+
+
+@operations.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "Not now.", "content": {"text/plain": {}}}})
+async def readyz(context: Serving) -> Response:
+    """A request would be taken now."""
+    free = context.ready and not context.runner.full
+    return PlainTextResponse("ready\n" if free else "busy\n", 200 if free else 503)
+
+
+@operations.get("/metrics", response_class=PlainTextResponse, responses={401: {"model": Failure, "description": "A key is needed."}})
+async def metrics(context: Serving) -> Response:
+    """Counters of this process for Prometheus."""
+    return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
 
 
 def _tell_errors(app: FastAPI) -> None:
@@ -164,7 +177,6 @@ def _tell_errors(app: FastAPI) -> None:
 
 def openapi() -> dict[str, Any]:
     """The OpenAPI document, without a model."""
-    app = FastAPI(title=TITLE, description=ABOUT, version="1", docs_url=None, redoc_url=None)
-    app.include_router(native.router)
-    app.include_router(compatible.router)
+    app = FastAPI(title=TITLE, description=ABOUT, version=_version(), docs_url=None, redoc_url=None)
+    _routes(app)
     return app.openapi()

@@ -18,13 +18,14 @@ MAX_DEPTH = 64
 
 
 class Bodies:
-    """Reads the whole body of every POST before its route does, and answers for what is wrong with it."""
+    """Reads the whole body of a POST to one of `paths` before its route does, and answers for what is wrong with it. Elsewhere bodies
+    are not read at all."""
 
-    def __init__(self, app: ASGIApp, *, limit: int, seconds: float) -> None:
-        self.app, self._limit, self._seconds = app, limit, seconds
+    def __init__(self, app: ASGIApp, *, paths: frozenset[str], limit: int, seconds: float) -> None:
+        self.app, self._paths, self._limit, self._seconds = app, paths, limit, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] not in ("POST", "PUT", "PATCH"):
+        if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] not in self._paths:
             await self.app(scope, receive, send)
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

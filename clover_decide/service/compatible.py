@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from clover_decide.service.context import Context, Serving
+from clover_decide.wire.failures import Failure, decisions_failures, systemone_failures
 from clover_decide.wire.openai import DecisionsRequest, DecisionsResponse, decisions_response
 from clover_decide.wire.systemone import SystemOneRequest, SystemOneResponse, systemone_response
 
@@ -48,13 +49,13 @@ class ModelsResponse(BaseModel):
     data: list[ModelBody]
 
 
-@router.post("/systemone", response_model=SystemOneResponse)
+@router.post("/systemone", response_model=SystemOneResponse, responses=systemone_failures())
 async def systemone(body: SystemOneRequest, request: Request, context: Serving) -> Response:
     """The System One format: independent unless the body says `"mode": "joint"`."""
     return await _systemone(body, request, context)
 
 
-@router.post("/decisions", response_model=DecisionsResponse | SystemOneResponse)
+@router.post("/decisions", response_model=DecisionsResponse | SystemOneResponse, responses=decisions_failures())
 async def decisions(body: EitherRequest, request: Request, context: Serving) -> Response:
     """The OpenAI Decisions format: independent unless the body says `"mode": "joint"`. A System One body is answered as such."""
     if isinstance(body, SystemOneRequest):
@@ -65,7 +66,7 @@ async def decisions(body: EitherRequest, request: Request, context: Serving) -> 
     return JSONResponse(decisions_response(body, decision, name))
 
 
-@router.get("/models", response_model=ModelsResponse)
+@router.get("/models", response_model=ModelsResponse, responses={401: {"model": Failure}, 429: {"model": Failure}})
 async def models(context: Serving) -> Response:
     """The served model and the names it goes by."""
     from clover_decide import __version__

@@ -19,9 +19,10 @@ from clover_decide.packs import load_pack, pack_names
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Score
 from clover_decide.service.context import Context, Serving
 from clover_decide.service.problems import Problem, of_clover
+from clover_decide.wire.failures import native_failures
 from clover_decide.wire.native import AlertRequest, Asking, BatchRequest, BatchResponse, ContractRequest, DecideRequest, DecideResponse
 
-router = APIRouter(prefix="/v1", tags=["native"])
+router = APIRouter(prefix="/v1", tags=["native"], responses=native_failures())
 
 
 def _type_of(question: AnyQuestion) -> Any:

@@ -6,6 +6,7 @@ with error_type and message. The Decisions format: `error` with message, type, p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -48,7 +49,9 @@ def too_late(seconds: float) -> Problem:
 
 def of_clover(error: CloverError) -> Problem:
     """An error of the library: what the caller did wrong is theirs, what the model cannot do is too, the rest is ours."""
-    where = ("body", *(error.path.split(".") if error.path else ()))
+    # rules[2].cel is the step rules, then 2, then cel.
+    steps = re.findall(r"[^.\[\]]+", error.path)
+    where = ("body", *(int(step) if step.isdecimal() else step for step in steps))
     message = error.problem if error.given is None else f"{error.problem}; given {error.as_dict()['given'][:80]}"
     if isinstance(error, LimitError) and error.path == "material":
         return Problem(413, "limit_error", _whole(message, error.accepted), where, error.accepted)

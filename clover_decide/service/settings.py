@@ -29,7 +29,7 @@ class Settings(BaseSettings):
     aliases: list[str] = Field(["jev-latest", "clover-decide"], description="Further model names that requests may use.")
     batch: int = Field(8, ge=1, le=64, description="Requests that are answered side by side.")
     queue: int = Field(64, ge=0, le=10_000, description="Requests that may wait; more are refused with 529 or 503.")
-    deadline: float = Field(30.0, gt=0, le=3600, description="Seconds from a request's arrival in which it is answered or given up.")
+    deadline: float = Field(60.0, gt=0, le=3600, description="Seconds from a request's arrival in which it is answered or given up.")
     body_limit: int = Field(1 << 20, ge=1024, le=1 << 26, description="Bytes of a body, before and after decompression.")
     body_seconds: float = Field(10.0, gt=0, le=600, description="Seconds in which a body must have arrived.")
     drain: int = Field(30, ge=0, le=3600, description="Seconds that requests may take to finish after SIGTERM.")

@@ -19,7 +19,7 @@ EXAMPLE = {
     "state": "I was charged twice for my March invoice and nobody answers.",
     "questions": {
         "refund": {"type": "noul", "instructions": "Is the customer asking for money back?"},
-        "team": {"type": "choice", "instructions": "Which team?", "criteria": {"billing": "payments, invoices", "technical": None}},
+        "team": {"type": "choice", "instructions": "Which team?", "criteria": {"billing": "payments, invoices", "technical": "bugs"}},
         "upset": {"type": "score", "instructions": "How upset is the customer?", "criteria": ["calm", "annoyed", "angry"]},
     },
 }
