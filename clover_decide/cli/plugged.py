@@ -14,6 +14,7 @@ from clover_decide.errors import MissingExtraError
 HELP = {
     "eval": "Measure answers on labelled groups of related questions.",
     "bench": "Time joint against independent answering.",
+    "load": "Put load on a running service.",
     "calibrate": "Fit probabilities to labelled groups.",
     "thresholds": "Find the probability below which answers should be withheld.",
 }

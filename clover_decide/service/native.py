@@ -13,12 +13,11 @@ from pydantic import BaseModel, create_model
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clover_decide.decision import Decision
-from clover_decide.errors import CloverError
+from clover_decide.decision import Decision, TraceStep
 from clover_decide.packs import load_pack, pack_names
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Score
 from clover_decide.service.context import Context, Serving
-from clover_decide.service.problems import Problem, of_clover
+from clover_decide.service.problems import Problem, of_any
 from clover_decide.wire.failures import native_failures
 from clover_decide.wire.native import AlertRequest, Asking, BatchRequest, BatchResponse, ContractRequest, DecideRequest, DecideResponse
 
@@ -39,7 +38,7 @@ def _type_of(question: AnyQuestion) -> Any:
 
 def _judgement(name: str, pack: str) -> type[BaseModel]:
     """The answers of a pack as a model; a withheld one is null."""
-    fields = {key: (_type_of(question) | None, ...) for key, question in load_pack(pack).questions.questions.items()}
+    fields: dict[str, Any] = {key: (_type_of(question) | None, ...) for key, question in load_pack(pack).questions.questions.items()}
     made: Any = create_model(name, __doc__=f"{load_pack(pack).title}. A withheld answer is null.", **fields)
     return made
 
@@ -146,14 +145,15 @@ async def _stream(context: Context, request: Request, material: Any, questions: 
     """Steps as they happen. What is wrong before the first of them is an ordinary error."""
     loop, events = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any]]()
 
+    def watch(step: TraceStep) -> None:
+        loop.call_soon_threadsafe(events.put_nowait, ("step", dict(vars(step))))
+
     async def answer() -> None:
         try:
-            decision = await context.decide(
-                request, "native", material, questions, options,
-                lambda step: loop.call_soon_threadsafe(events.put_nowait, ("step", dict(vars(step)))),
-            )  # fmt: skip
+            decision = await context.decide(request, "native", material, questions, options, watch)
             events.put_nowait(("decision", decision.as_dict()))
-        except (CloverError, Problem) as error:
+        except Exception as error:
+            # Whoever waits for the next event must hear of it.
             events.put_nowait(("error", error))
 
     task = asyncio.create_task(answer())
@@ -167,7 +167,7 @@ async def _stream(context: Context, request: Request, material: Any, questions: 
             while True:
                 name, data = event
                 if isinstance(data, Exception):
-                    problem = data if isinstance(data, Problem) else of_clover(data)  # pyright: ignore[reportArgumentType]
+                    problem = data if isinstance(data, Problem) else of_any(data)
                     data = {"status": problem.status, "error_type": problem.kind, "message": problem.message}
                 yield f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
                 if name != "step":

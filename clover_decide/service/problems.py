@@ -60,6 +60,11 @@ def of_clover(error: CloverError) -> Problem:
     return Problem(500, "internal_error", "the answer could not be made")
 
 
+def of_any(error: Exception) -> Problem:
+    """Any error, without details of what nobody foresaw."""
+    return of_clover(error) if isinstance(error, CloverError) else Problem(500, "internal_error", "the answer could not be made")
+
+
 def of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
     """What pydantic found wrong with a body."""
     listed = [{"loc": [*e["loc"]], "msg": e["msg"], "type": e["type"]} for e in errors[:SHOWN]]

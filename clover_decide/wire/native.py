@@ -276,10 +276,10 @@ def _answer(questions: QuestionSet, key: str, data: Mapping[str, Any]) -> Answer
 
 
 def _value(questions: QuestionSet, key: str, plain: Any) -> Any:
-    """The value that `QuestionSet.plain` made plain."""
-    if plain is None and not questions.raw.get(key):
-        return None
+    """The value that `QuestionSet.plain` made plain; None of a withheld one, or of an option that stands for null."""
     names = {repr(raw): name for name, raw in questions.raw.get(key, {}).items()}
+    if plain is None:
+        return names.get("None")
     match questions.questions[key]:
         case Date():
             return dt.date.fromisoformat(plain)

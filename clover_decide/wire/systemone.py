@@ -33,9 +33,9 @@ class Noul(BaseModel):
     criteria: dict[Literal["true", "false"], Said] | None = None
 
     def question(self) -> AnyQuestion:
-        sides = [
-            f"{word} if {told}" for side, word in (("true", "yes"), ("false", "no")) if (told := said((self.criteria or {}).get(side)))
-        ]
+        criteria = self.criteria or {}
+        told = (("yes", said(criteria.get("true"))), ("no", said(criteria.get("false"))))
+        sides = [f"{word} if {when}" for word, when in told if when]
         text = said(self.instructions)
         if not text and not sides:
             return Boolean("Does this hold?")

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from clover_decide import Decider, load_pack
+from clover_decide.decision import TraceStep
 from clover_decide.wire.native import EXAMPLE, LEASE, QUESTIONS, decision_of
 from tests.service.serving import serving
 
@@ -51,6 +52,21 @@ def test_steps_are_streamed_before_the_decision(http: httpx.Client) -> None:
 def test_what_is_wrong_before_the_first_step_is_an_ordinary_error(http: httpx.Client) -> None:
     answer = http.post("/v1/decide", json={**EXAMPLE, "material": " "}, headers={"Accept": "text/event-stream"})
     assert answer.status_code == 422 and answer.json()["detail"][0]["loc"] == ["body", "material"]
+
+
+@pytest.mark.parametrize("after", [0, 2])
+def test_a_fault_in_the_middle_of_a_stream_ends_it(tiny: Decider, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    def faulty(*_: Any, watch: Any, **__: Any) -> None:
+        for i in range(after):
+            watch(TraceStep(0, i, "q", "", 1.0))
+        raise ZeroDivisionError("a secret detail")
+
+    monkeypatch.setattr(type(tiny), "decide", faulty)
+    with serving(tiny) as url:
+        answer = httpx.post(f"{url}/v1/decide", json=EXAMPLE, headers={"Accept": "text/event-stream"})
+    assert answer.status_code == (200 if after else 500) and "secret" not in answer.text
+    if after:
+        assert answer.text.count("event: step") == 2 and '"status": 500' in answer.text.partition("event: error")[2]
 
 
 def test_a_bad_material_of_a_batch_costs_no_other_its_answer(http: httpx.Client) -> None:
