@@ -14,18 +14,23 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
 
+from clover_decide import Decider
 from tests.conftest import ROOT
+from tests.service.serving import serving
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "train" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"\d+\.\d+")
 TOLERANCE = 0.03
+ADDRESS = "http://127.0.0.1:8000"
+"""Where pages have the service listen."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +98,29 @@ def test_every_block_has_a_language_that_is_checked() -> None:
     assert fences == 2 * len(blocks()), "a fence without a language, or unbalanced"
 
 
+@pytest.fixture(scope="session")
+def service(mini: Decider) -> Iterator[str]:
+    with serving(mini) as url:
+        yield url
+
+
+@pytest.fixture
+def addressed(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Code with the address of a running service in place of the one that pages have."""
+    return lambda code: code.replace(ADDRESS, request.getfixturevalue("service")) if ADDRESS in code else code
+
+
 @pytest.mark.parametrize("block", of("python"), ids=name)
-def test_python(block: Block) -> None:
-    real = execute([sys.executable, "-c", block.code], ROOT)
+def test_python(block: Block, addressed: Callable[[str], str]) -> None:
+    real = execute([sys.executable, "-c", addressed(block.code)], ROOT)
     if block.output is not None:
         assert same(block.output, real), f"shown:\n{block.output}\nreal:\n{real}"
 
 
 @pytest.mark.parametrize("block", of("sh"), ids=name)
-def test_shell(block: Block, tmp_path: Path) -> None:
+def test_shell(block: Block, addressed: Callable[[str], str], tmp_path: Path) -> None:
     real = ""
-    for line in block.code.replace("\\\n", " ").splitlines():
+    for line in commands(addressed(block.code)):
         words = shlex.split(line, comments=True)
         if not words:
             continue
@@ -113,6 +130,12 @@ def test_shell(block: Block, tmp_path: Path) -> None:
             check_setup(words)
         elif words[:2] == ["python", "-m"] and words[2].startswith(("clover_train", "clover_linked", "tests.")):
             execute([sys.executable, "-m", words[2], "--help"], ROOT)
+        elif words[:2] == ["clover-decide", "serve"]:
+            execute([*words, "--check"], tmp_path)
+        elif words[:2] == ["clover-decide", "keys"]:
+            execute(words, tmp_path)
+        elif words[0] == "curl":
+            assert "detail" not in json.loads(execute(words, ROOT)), line
         elif words[0] == "clover-decide":
             real += execute(["bash", "-c", line], ROOT)
         else:
@@ -120,6 +143,19 @@ def test_shell(block: Block, tmp_path: Path) -> None:
             real += execute([sys.executable, words[1]], ROOT)
     if block.output is not None:
         assert same(block.output, real), f"shown:\n{block.output}\nreal:\n{real}"
+
+
+def commands(code: str) -> Iterator[str]:
+    """Lines of a shell block; one that ends with a backslash, or within quotes, goes on in the next."""
+    line = ""
+    for part in code.splitlines():
+        line = f"{line}\n{part}" if line else part
+        if line.endswith("\\"):
+            line = line[:-1]
+        elif line.count("'") % 2 == 0:
+            yield line
+            line = ""
+    assert not line, line
 
 
 def check_setup(words: list[str]) -> None:
