@@ -35,7 +35,7 @@ from clover_decide.questions import (
     Text,
 )
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"
 
 __all__ = [
     "Abstain",

@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 
-COMMANDS = ("", "demo", "decide", "batch", "validate", "models", "eval", "eval run", "eval report", "eval sets", "eval runners", "bench")
+COMMANDS = (
+    *("", "demo", "decide", "batch", "validate", "models", "serve", "keys add", "keys revoke", "keys list"),
+    *("eval", "eval run", "eval report", "eval sets", "eval runners", "eval evidence", "calibrate", "thresholds", "bench", "load"),
+)
 HEAD = """# Command line
 
 Data goes to stdout, everything else to stderr. Exit codes: 0 done; 1 answered, but a gate (`--min-probability`) failed, or
