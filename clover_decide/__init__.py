@@ -3,7 +3,7 @@
 from clover_decide.abstain import Abstain
 from clover_decide.calibration import Calibration
 from clover_decide.client import AsyncClient, Client
-from clover_decide.decider import Decider, adecide, decide, decide_many
+from clover_decide.decider import Decider
 from clover_decide.decision import Abstained, Alternative, Answer, Decision, Dependence
 from clover_decide.errors import (
     CloverError,
@@ -20,6 +20,7 @@ from clover_decide.errors import (
     ServiceError,
 )
 from clover_decide.facts import Fact, derive_facts
+from clover_decide.oneshot import adecide, decide, decide_many
 from clover_decide.packs import load_pack, pack_names
 from clover_decide.question_base import Option
 from clover_decide.question_set import QuestionSet, read_questions

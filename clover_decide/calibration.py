@@ -21,6 +21,8 @@ from clover_decide.frozen import FrozenMap
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import QUESTION_TYPES, AnyQuestion
 
+SHIPPED_FILE = "calibration.json"
+"""In a model's folder: what its probabilities are scaled by unless the caller says otherwise, one for each mode."""
 BOUND = 1e-6
 """Probabilities are kept this far from 0 and 1 before their odds are scaled."""
 
@@ -136,6 +138,24 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         if not good:
             raise FormatError("not a value of a calibration", path=f"{path}.{field}", given=data[field], accepted=accepted)
     return replace(made, temperatures=FrozenMap(temperatures))
+
+
+def shipped_calibrations(folder: Path, fingerprint: str) -> tuple[Calibration, ...]:
+    """The calibrations that lie beside a model, none if there is no file.
+
+    Raises:
+        FormatError: not a file of calibrations. ModelError: they are of other weights.
+    """
+    path = folder / SHIPPED_FILE
+    if not path.is_file():
+        return ()
+    data = load_structured(path)
+    if not isinstance(data, Mapping) or not isinstance(data.get("calibrations"), list):
+        raise FormatError("holds no calibrations", path=str(path), accepted='{"calibrations": [...]}')
+    found = tuple(read_calibration(item) for item in data["calibrations"])
+    for calibration in found:
+        calibration.check_model(fingerprint)
+    return found
 
 
 def _number(value: Any, low: float, high: float) -> bool:

@@ -1,4 +1,4 @@
-"""`Decider`, one loaded model, and the one-shot `decide()`."""
+"""`Decider`: one loaded model."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clover_decide.abstain import Abstain, withheld
-from clover_decide.calibration import Calibration, read_calibration
-from clover_decide.decision import Alternative, Decision, Effort, Mode, Timing, TraceStep
+from clover_decide.calibration import Calibration, read_calibration, shipped_calibrations
+from clover_decide.decision import Alternative, Answer, Decision, Effort, Mode, Timing, TraceStep
 from clover_decide.errors import CloverError, InputError, ModelError
 from clover_decide.facts import Fact
 from clover_decide.frozen import FrozenMap
-from clover_decide.loading import Check, load_model, share
+from clover_decide.loading import Check, find_model, load_model, share
 from clover_decide.material import Material, read_material
 from clover_decide.options import Facts, Options, read_facts, read_options
 from clover_decide.ordering import as_asked
@@ -45,7 +44,8 @@ class Decider:
         device: torch device, such as "cpu" or "cuda".
         dtype: "float32" (the default, reproducible to the last bit on one machine) or "bfloat16".
         cached_materials: how many material prefixes to remember; 0 switches the cache off.
-        calibration: a fitted calibration, its dict or its file (see `clover-decide calibrate`); none by default.
+        calibration: "shipped", the ones that lie beside the model, if there are any; a fitted calibration, its dict or its file (see
+            `clover-decide calibrate`); or None, for probabilities as the model has them.
         batch: how many calls of different threads may run at once; their passes go through the model together.
         watch_passes: with `batch`, told of every pass: how many calls share it, their tokens, and its seconds.
 
@@ -63,15 +63,19 @@ class Decider:
         device: str = "cpu",
         dtype: str = "float32",
         cached_materials: int = 8,
-        calibration: Calibration | Mapping[str, Any] | str | Path | None = None,
+        calibration: Calibration | Mapping[str, Any] | str | Path | None = "shipped",
         batch: int = 1,
         watch_passes: Callable[[int, int, float], None] | None = None,
     ) -> None:
         self.model = str(model)
-        self.calibration = read_calibration(calibration) if calibration is not None else None
+        own = calibration if calibration != "shipped" else None
+        self.calibration = read_calibration(own) if own is not None else None
         self._engine, self._turn = share(load_model(model, device, dtype, cached_materials), batch, watch_passes)
+        self.shipped: tuple[Calibration, ...] = ()
         if self.calibration is not None:
-            self.calibration.check_model(self._engine.fingerprint)
+            self.calibration.check_model(self.fingerprint)
+        elif calibration is not None:
+            self.shipped = shipped_calibrations(find_model(model), self.fingerprint)
 
     @property
     def fingerprint(self) -> str:
@@ -92,7 +96,7 @@ class Decider:
     def from_engine(cls, engine: Engine, name: str = "custom", batch: int = 1) -> Decider:
         """A Decider over an engine built elsewhere (tests, own checkpoints)."""
         self = cls.__new__(cls)
-        self.model, self.calibration = name, None
+        self.model, self.calibration, self.shipped = name, None, ()
         self._engine, self._turn = share(engine, batch)
         return self
 
@@ -259,19 +263,17 @@ class Decider:
     ) -> Decision:
         from clover_decide.reading import alone
 
-        answers = {key: as_asked(question, reading.answers[key]) for key, question in questions.questions.items()}
+        fitted = self._fitted(options.mode)
+        answers = self._answers(questions, reading, fitted)
         if solo is not None:
-            others = {key: as_asked(question, solo.answers[key]) for key, question in questions.questions.items()}
+            others = self._answers(questions, solo, self._fitted("independent"))
             answers = {key: replace(answer, independent=alone(others[key])) for key, answer in answers.items()}
-        probability = reading.probability
-        if self.calibration is not None:
-            answers = {key: self.calibration.answer(question, answers[key]) for key, question in questions.questions.items()}
-            probability = self.calibration.together(probability)
+        together = fitted.together if fitted is not None else float
         rules, joint = options.rules, options.mode == "joint"
         ranked = reading.ranked[1 : ALTERNATIVES + 1]
         return Decision(
             answers=FrozenMap(withheld(answers, options.abstain, reading.dependence)),
-            probability=probability,
+            probability=together(reading.probability),
             mode=options.mode,
             effort=options.effort,
             model=self.model,
@@ -283,32 +285,21 @@ class Decider:
             trace=reading.trace,
             rules_probability=reading.rules_probability if rules and joint else None,
             violations=rules.violations({key: answers[key].value for key in rules.whole}),
+            calibrated=fitted is not None,
             exact=reading.exact,
             optimal=reading.optimal,
-            alternatives=tuple(Alternative(FrozenMap(questions.plain_all(r.values)), r.probability) for r in ranked),
+            alternatives=tuple(Alternative(FrozenMap(questions.plain_all(r.values)), together(r.probability)) for r in ranked),
             dependence=reading.dependence,
             material_text=plan.material.text,
             questions=questions,
         )
 
+    def _fitted(self, mode: Mode) -> Calibration | None:
+        """The caller's calibration, or the shipped one of the mode."""
+        return self.calibration or next((shipped for shipped in self.shipped if shipped.mode == mode), None)
 
-def decide(material: Any, questions: Any, *, model: str | Path = DEFAULT_MODEL, **options: Any) -> Decision:
-    """Answer questions with the shipped model, loaded on first use. Options are those of `Decider.decide`."""
-    return _default(str(model)).decide(material, questions, **options)
-
-
-async def adecide(material: Any, questions: Any, *, model: str | Path = DEFAULT_MODEL, **options: Any) -> Decision:
-    """`decide` in a worker thread."""
-    return await asyncio.to_thread(decide, material, questions, model=model, **options)
-
-
-def decide_many(
-    materials: Iterable[Any], questions: Any, *, model: str | Path = DEFAULT_MODEL, **options: Any
-) -> Iterator[Decision | CloverError]:
-    """`Decider.decide_many` with the shipped model."""
-    return _default(str(model)).decide_many(materials, questions, **options)
-
-
-@lru_cache(maxsize=2)
-def _default(model: str) -> Decider:
-    return Decider(model)
+    def _answers(self, questions: QuestionSet, reading: Reading, fitted: Calibration | None) -> dict[str, Answer]:
+        """The answers of a reading as they were asked for, calibrated."""
+        items = questions.questions.items()
+        answers = {key: as_asked(question, reading.answers[key]) for key, question in items}
+        return answers if fitted is None else {key: fitted.answer(question, answers[key]) for key, question in items}

@@ -34,8 +34,7 @@ def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engin
         raise MissingExtraError(
             f"running a model needs {error.name}", path="model", accepted="pip install 'clover-decide[local]'"
         ) from None
-    # A shipped name wins over a folder of the same name in the working directory; write ./name for the folder.
-    folder = SHIPPED / str(model) if (SHIPPED / str(model) / "config.json").is_file() else Path(model)
+    folder = find_model(model)
     if not folder.is_dir():
         names = ", ".join(sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))) or "none"
         raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
@@ -49,6 +48,11 @@ def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engin
         # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error
+
+
+def find_model(model: str | Path) -> Path:
+    """The folder of a model. A shipped name wins over a folder of the same name in the working directory; write ./name for the folder."""
+    return SHIPPED / str(model) if (SHIPPED / str(model) / "config.json").is_file() else Path(model)
 
 
 def share(engine: Engine, batch: int, watch: Callable[[int, int, float], None] | None = None) -> tuple[Engine, Turn]:

@@ -50,7 +50,7 @@ def batch(
     permutations: PermutationsOption = 1,
     abstain: AbstainOption = None,
     evidence: EvidenceOption = False,
-    calibration: CalibrationOption = None,
+    calibration: CalibrationOption = "shipped",
     model: ModelOption = "clover-mini",
     as_json: Annotated[bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")] = False,
 ) -> int:
@@ -69,9 +69,9 @@ def batch(
     options |= {"permutations": permutations, "abstain": chosen_limits(abstain), "evidence": evidence}
     from clover_decide.decider import Decider
 
-    decider = Decider(model, calibration=calibration)
+    decider = Decider(model, calibration=None if calibration == "none" else calibration)
     decider.check(question_set, **options)
-    fitted = [decider.calibration.as_dict()] if decider.calibration else []
+    fitted = [calibration.as_dict() for calibration in (decider.calibration, *decider.shipped) if calibration]
     run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, *chosen.rules.identity(), *fitted]))
     options["rules"] = chosen.rules
     done = completed(output, items, run) if resume and output else set[int]()

@@ -47,7 +47,7 @@ def decide_command(
         bool, typer.Option("--dependence", help="Also read how much each pair of answers depends on each other.")
     ] = False,
     evidence: EvidenceOption = False,
-    calibration: CalibrationOption = None,
+    calibration: CalibrationOption = "shipped",
     compare: Annotated[bool, typer.Option(help="Also show what each question alone would get.")] = True,
     min_probability: Annotated[float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also show how the answers came about.")] = False,
@@ -66,7 +66,7 @@ def decide_command(
     content = _material(material, text)
     from clover_decide.decider import Decider
 
-    decision = Decider(model, calibration=calibration).decide(
+    decision = Decider(model, calibration=None if calibration == "none" else calibration).decide(
         content,
         chosen.questions,
         mode=mode,

@@ -28,7 +28,10 @@ AbstainOption = Annotated[
     str | None, typer.Option(help="Withhold answers less probable than this number, or by a file of thresholds (see `thresholds`).")
 ]
 EvidenceOption = Annotated[bool, typer.Option("--evidence", help="Also quote the sentences that show each answer.")]
-CalibrationOption = Annotated[Path | None, typer.Option(help="A calibration file (see `calibrate`).")]
+CalibrationOption = Annotated[
+    str,
+    typer.Option(metavar="FILE", help="A calibration file (see `calibrate`); shipped: the model's own; none: probabilities as they are."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 QuestionsOption = Annotated[Path | None, typer.Option("--questions", "-q", help="YAML or JSON file of questions.")]
 PackOption = Annotated[str | None, typer.Option("--pack", "-p", help=f"A question pack: {', '.join(pack_names())}.")]

@@ -83,7 +83,7 @@ def load_decider(settings: Settings, metrics: Metrics) -> Decider:
         device=settings.device,
         dtype=settings.dtype,
         cached_materials=settings.cached_materials,
-        calibration=settings.calibration,
+        calibration=None if settings.calibration == "none" else settings.calibration,
         batch=settings.batch,
         watch_passes=metrics.passed,
     )

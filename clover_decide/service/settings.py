@@ -25,7 +25,7 @@ class Settings(BaseSettings):
     dtype: Literal["float32", "bfloat16"] = Field("float32", description="Number type that the model computes in.")
     device: str = Field("cpu", description="Torch device.")
     threads: int | None = Field(None, ge=1, description="Threads of a pass; by default the processors shared out among workers.")
-    calibration: Path | None = Field(None, description="A calibration file (see clover-decide calibrate).")
+    calibration: str = Field("shipped", description="A calibration file (see clover-decide calibrate), shipped, or none.")
     aliases: list[str] = Field(["jev-latest", "clover-decide"], description="Further model names that requests may use.")
     batch: int = Field(8, ge=1, le=64, description="Requests that are answered side by side.")
     queue: int = Field(64, ge=0, le=10_000, description="Requests that may wait; more are refused with 529 or 503.")

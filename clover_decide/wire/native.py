@@ -198,6 +198,7 @@ class DecideResponse(BaseModel):
     needs_review: bool
     rules_probability: Probability | None
     violations: list[str]
+    calibrated: bool
     exact: bool
     optimal: bool
     alternatives: list[dict[str, Any]]
@@ -241,6 +242,7 @@ def decision_of(data: Mapping[str, Any], material: Any, questions: QuestionSet) 
             trace=tuple(TraceStep(**step) for step in data["trace"]),
             rules_probability=data["rules_probability"],
             violations=tuple(data["violations"]),
+            calibrated=data["calibrated"],
             exact=data["exact"],
             optimal=data["optimal"],
             alternatives=tuple(Alternative(FrozenMap(a["values"]), a["probability"]) for a in data["alternatives"]),

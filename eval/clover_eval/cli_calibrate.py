@@ -57,7 +57,7 @@ def thresholds(
     mode: ModeOption = "joint",
     effort: EffortOption = "standard",
     some: SubsetOption = None,
-    calibration: Annotated[Path | None, typer.Option(help="A calibration to use.")] = None,
+    calibration: Annotated[str, typer.Option(help="A calibration file; shipped: the model's own; none.")] = "shipped",
     model: ModelOption = "clover-mini",
     dtype: DtypeOption = "float32",
 ) -> int:
@@ -84,7 +84,7 @@ def thresholds(
 
 
 def _asked(
-    data: str, size: int | None, model: str, dtype: str, mode: str, effort: str, calibration: Path | None
+    data: str, size: int | None, model: str, dtype: str, mode: str, effort: str, calibration: str | None
 ) -> tuple[LoadedSet, list[Asked]]:
     from clover_decide import Decider
 

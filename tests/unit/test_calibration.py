@@ -10,6 +10,7 @@ import pytest
 
 from clover_decide import Boolean, Calibration, Choice, Decider, FormatError, Integer, ModelError, read_questions
 from clover_decide.calibration import questions_hash, read_calibration
+from clover_engine.folder import SHIPPED
 
 QUESTIONS = {"a": Boolean("Is it so?"), "b": Choice("Which?", options=["x", "y", "z"]), "n": Integer("How many?", maximum=99)}
 
@@ -86,6 +87,35 @@ def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(
 def test_what_is_no_calibration_is_refused(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(FormatError, match=problem):
         made(**changes)
+
+
+def test_what_lies_beside_a_model_is_used_unless_the_caller_says_otherwise(mini: Decider, tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in (SHIPPED / "clover-mini").iterdir():
+        (folder / file.name).symlink_to(file)
+    beside = folder / "calibration.json"
+    beside.unlink(missing_ok=True)
+    assert not Decider(folder).shipped
+    joint, alone = made(model=mini.fingerprint), made(model=mini.fingerprint, mode="independent", temperatures={"boolean": 9.0})
+    beside.write_text(json.dumps({"calibrations": [joint.as_dict(), alone.as_dict()]}))
+    plain = mini.decide("Something happened.", QUESTIONS, independent=True, effort="thorough")
+    fitted = Decider(folder).decide("Something happened.", QUESTIONS, independent=True, effort="thorough")
+    assert fitted.calibrated and not plain.calibrated and fitted.values() == plain.values()
+    assert fitted.probability == pytest.approx(joint.together(plain.probability), abs=1e-4)
+    assert fitted["a"].probability == pytest.approx(joint.answer(QUESTIONS["a"], plain["a"]).probability, abs=1e-4)
+    assert plain["a"].independent and fitted["a"].independent
+    solo = mini.decide("Something happened.", QUESTIONS, mode="independent")
+    expected = alone.answer(QUESTIONS["a"], solo["a"]).probability
+    assert fitted["a"].independent.probability == pytest.approx(expected, abs=1e-4)
+    # What is likelier stays likelier.
+    assert all(other.probability <= fitted.probability for other in fitted.alternatives)
+    beside.write_text(json.dumps({"calibrations": [made(model="another").as_dict()]}))
+    with pytest.raises(ModelError, match="another model"):
+        Decider(folder)
+    beside.write_text("[]")
+    with pytest.raises(FormatError, match="holds no calibrations"):
+        Decider(folder)
 
 
 def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
