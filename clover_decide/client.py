@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clover_decide.decision import Decision
-from clover_decide.errors import CloverError, FormatError, InputError, MissingExtraError, RefusedError, ServiceError
+from clover_decide.errors import CloverError, FormatError, InputError, LimitError, MissingExtraError, RefusedError, ServiceError
+from clover_decide.material import read_material
 from clover_decide.options import read_options
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.wire.native import decision_of
@@ -32,22 +33,28 @@ class _Base:
                 "calling a service needs httpx", path="client", accepted="pip install 'clover-decide[client]'"
             ) from None
         self._httpx = httpx
-        if not url.startswith(("http://", "https://")):
-            raise InputError("not an address", path="url", given=url, accepted="http:// or https://")
+        try:
+            known = httpx.URL(url).scheme in ("http", "https") and bool(httpx.URL(url).host)
+        except (httpx.InvalidURL, TypeError):
+            known = False
+        if not known:
+            raise InputError("not an address", path="url", given=url, accepted="http:// or https:// and a host")
+        if key is not None and not (key.strip() and key.strip().isascii() and key.strip().isprintable() and " " not in key.strip()):
+            # The key itself is not told: errors end up in logs.
+            raise InputError("not a key", path="key", accepted="visible ASCII characters, as clover-decide keys prints them")
         self.retries = retries
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Authorization": f"Bearer {key.strip()}"} if key else {}
         self._settings: dict[str, Any] = {"base_url": url, "headers": headers, "timeout": timeout}
 
-    def _asked(self, material: Any, questions: Any, options: Mapping[str, Any]) -> tuple[QuestionSet, dict[str, Any]]:
-        """The question set and the body of a request.
+    def _asked(self, questions: Any, options: Mapping[str, Any]) -> tuple[QuestionSet, dict[str, Any]]:
+        """The question set, and the body of a request without its material.
 
         Raises:
             InputError: questions or options are not acceptable; found here, so that no request is made.
         """
         question_set = read_questions(questions)
         read_options(options, question_set)
-        asked = {key: question.model_dump(mode="json") for key, question in question_set.questions.items()}
-        return question_set, {"material": material, "questions": asked, **{k: _plain(v) for k, v in options.items() if v is not None}}
+        return question_set, {"questions": _sent(questions, question_set), **{k: _plain(v) for k, v in options.items() if v is not None}}
 
     def _wait(self, attempt: int, answer: httpx.Response | None) -> float | None:
         """Seconds until another attempt, None for none."""
@@ -83,15 +90,14 @@ class Client(_Base):
             InputError: the request is not acceptable. ServiceError: the service cannot be reached or does not answer; RefusedError: it
                 refuses the key, the rate or the request.
         """
-        question_set, body = self._asked(material, questions, options)
-        return decision_of(self._post("/v1/decide", body), material, question_set)
+        return self._decide(material, *self._asked(questions, options))
 
     def decide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> Iterator[Decision | CloverError]:
         """As `Decider.decide_many`: a bad material yields its error and stops nothing."""
-        question_set = read_questions(questions)
+        question_set, body = self._asked(questions, options)
         for material in materials:
             try:
-                yield self.decide(material, question_set, **options)
+                yield self._decide(material, question_set, body)
             except InputError as error:
                 yield error
 
@@ -109,8 +115,10 @@ class Client(_Base):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _post(self, path: str, body: Any) -> Any:
-        return self._send("POST", path, body)
+    def _decide(self, material: Any, question_set: QuestionSet, body: Mapping[str, Any]) -> Decision:
+        # As text, which is what the service would make of it; dates and the like are not JSON.
+        text = read_material(material).text
+        return decision_of(self._send("POST", "/v1/decide", {**body, "material": text}), text, question_set)
 
     def _send(self, method: str, path: str, body: Any) -> Any:
         for attempt in range(self.retries + 1):
@@ -137,15 +145,14 @@ class AsyncClient(_Base):
 
     async def decide(self, material: Any, questions: Any, **options: Any) -> Decision:
         """As `Client.decide`."""
-        question_set, body = self._asked(material, questions, options)
-        return decision_of(await self._send("POST", "/v1/decide", body), material, question_set)
+        return await self._decide(material, *self._asked(questions, options))
 
     async def decide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> AsyncIterator[Decision | CloverError]:
         """As `Client.decide_many`."""
-        question_set = read_questions(questions)
+        question_set, body = self._asked(questions, options)
         for material in materials:
             try:
-                yield await self.decide(material, question_set, **options)
+                yield await self._decide(material, question_set, body)
             except InputError as error:
                 yield error
 
@@ -163,6 +170,10 @@ class AsyncClient(_Base):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    async def _decide(self, material: Any, question_set: QuestionSet, body: Mapping[str, Any]) -> Decision:
+        text = read_material(material).text
+        return decision_of(await self._send("POST", "/v1/decide", {**body, "material": text}), text, question_set)
+
     async def _send(self, method: str, path: str, body: Any) -> Any:
         for attempt in range(self.retries + 1):
             answer, lost = None, None
@@ -177,6 +188,15 @@ class AsyncClient(_Base):
                 raise self._failed(lost) from None
             await asyncio.sleep(wait or 0.0)
         raise AssertionError("the last attempt returns or raises")
+
+
+def _sent(questions: Any, question_set: QuestionSet) -> Any:
+    """Questions as JSON. Options that stand for numbers and the like are only known from the schema that they came from."""
+    if question_set.raw:
+        if question_set.model is not None:
+            return question_set.model.model_json_schema()
+        return dict(questions) if isinstance(questions, Mapping) else question_set.json_schema()
+    return {key: question.model_dump(mode="json") for key, question in question_set.questions.items()}
 
 
 def _plain(option: Any) -> Any:
@@ -208,17 +228,23 @@ def _read(answer: httpx.Response) -> Any:
     detail = body.get("detail") if isinstance(body, dict) else None
     if isinstance(detail, list) and detail:
         first = detail[0]
-        path = ".".join(str(step) for step in first.get("loc", ())[1:])
-        raise _of_kind(str(first.get("type", "")))(str(first.get("msg", "not acceptable")), path=path)
+        raise _of_kind(str(first.get("type", "")), InputError)(str(first.get("msg", "not acceptable")), path=_path(first.get("loc", ())))
     told = detail.get("message", "") if isinstance(detail, dict) else answer.text[:200]
+    if answer.status_code == 413 and isinstance(detail, dict) and detail.get("path"):
+        raise LimitError(told, path=detail["path"])
     request = answer.headers.get("x-request-id", "")
     kind = RefusedError if 400 <= answer.status_code < 500 and answer.status_code != 408 else ServiceError
     raise kind(f"{told or answer.reason_phrase} (status {answer.status_code}, request {request})", path="service")
 
 
-def _of_kind(kind: str) -> type[InputError]:
+def _path(loc: Sequence[str | int]) -> str:
+    """A place in a body as our errors have it: rules[2].cel."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc[1:]).removeprefix(".")
+
+
+def _of_kind(kind: str, otherwise: type[CloverError]) -> type[CloverError]:
     """The class of an error by the name that the service gives it."""
     from clover_decide import errors
 
     found = getattr(errors, "".join(word.capitalize() for word in kind.split("_")), None)
-    return found if isinstance(found, type) and issubclass(found, InputError) else InputError
+    return found if isinstance(found, type) and issubclass(found, CloverError) else otherwise

@@ -159,12 +159,16 @@ class Decider:
         options = read_options(given, question_set)
         if self.calibration is not None:
             self.calibration.check(question_set, options.mode, options.effort)
-        read = read_material(material)
+        read = self._read_material(material)
+        check()
         found = read_facts(read, options.facts)
         self._check_model(options)
         with self._turn(check):
             # Everything is compiled before anything is answered, so that an error costs no model pass.
-            plans = [self._plan(read, found, question_set, options, i) for i in range(options.permutations)]
+            plans: list[Plan] = []
+            for i in range(options.permutations):
+                check()
+                plans.append(self._plan(read, found, question_set, options, i))
             alone = (
                 replace(options, mode="independent", rules=RuleSet(), evidence=False)
                 if options.independent and options.mode == "joint"
@@ -218,6 +222,14 @@ class Decider:
         results = self.decide_many(materials, questions, **options)
         while (item := await asyncio.to_thread(next, results, None)) is not None:
             yield item
+
+    def _read_material(self, material: Any) -> Material:
+        """The material, if it can fit the context at all: what cannot is not worked on."""
+        from clover_decide.planning import check_length
+
+        read = read_material(material)
+        check_length(self._engine.tokenizer, self._engine.spec, read)
+        return read
 
     def _check_model(self, options: Options) -> None:
         if options.evidence and self._engine.spec.pointer is None:

@@ -219,7 +219,7 @@ class Decision:
             "effort": self.effort,
             "model": self.model,
             "fingerprint": self.fingerprint,
-            "facts": [{"kind": f.kind, "text": f.text, "value": f.value} for f in self.facts],
+            "facts": [{"kind": f.kind, "text": f.text, "value": f.value, "at": list(f.at)} for f in self.facts],
             "groups": [list(group) for group in self.groups],
             "usage": dict(vars(self.usage)),
             "timing": {key: round(value, 4) for key, value in vars(self.timing).items()},

@@ -20,6 +20,8 @@ MAX_PAIRS = 8
 MAX_DURATIONS = 4
 MAX_AMOUNTS = 4
 MAX_COMPARISONS = 4
+MAX_NOUNS = 64
+"""Things counted that are looked for; without a bound a long text of many would take minutes."""
 MAX_MENTIONS = 4
 
 # Repetitions are bounded, so that no text can make a search slow.
@@ -118,6 +120,12 @@ def caller_facts(lines: Iterable[str]) -> tuple[Fact, ...]:
     return tuple(Fact("given", line.strip()) for line in lines)
 
 
+def dates_in(text: str) -> Iterator[dt.date]:
+    """Every date of a text in every way that it can be read, in order of appearance, repeated ones too."""
+    for match in _DATE.finditer(text):
+        yield from _numeric_readings(match.group()) if match.group("numeric") else _reading(match.group())
+
+
 class _Dated(NamedTuple):
     """The possible readings of a date as it stands, and where it stands."""
 
@@ -202,6 +210,8 @@ def _comparisons(text: str) -> list[Fact]:
     counts: dict[str, dict[int, tuple[int, ...]]] = {}
     for match in _COUNT.finditer(text):
         noun = match.group("noun").lower()
+        if len(counts) == MAX_NOUNS and noun not in counts:
+            continue
         if not (_VERBS & set(re.split("[ -]", noun)) or _TIME_UNIT.search(noun) or _names(text, match.start())):
             _mention(counts.setdefault(noun, {}), int(match.group("count")), match.start())
     for noun, value, at in _apart(text, list(counts)) if counts else ():

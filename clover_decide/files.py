@@ -33,6 +33,12 @@ def parse_json(text: str, where: str) -> Any:
     def constant(name: str) -> None:
         raise FormatError(f"{name} is not JSON", path=where, accepted="finite numbers")
 
+    def number(text: str) -> float:
+        value = float(text)
+        if value in (float("inf"), float("-inf")):
+            raise FormatError(f"the number {text[:40]} is out of range", path=where, accepted="numbers up to 1e308")
+        return value
+
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         table: dict[str, Any] = {}
         for key, value in items:
@@ -42,7 +48,7 @@ def parse_json(text: str, where: str) -> Any:
         return table
 
     try:
-        return json.loads(text, parse_constant=constant, object_pairs_hook=pairs)
+        return json.loads(text, parse_constant=constant, parse_float=number, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
         raise FormatError(f"malformed JSON, line {error.lineno} column {error.colno}: {error.msg}", path=where, accepted="JSON") from None
     except RecursionError:

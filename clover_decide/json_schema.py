@@ -19,6 +19,7 @@ _ACCEPTED = (
     "boolean, enum, oneOf of consts with descriptions, integer, number, string with format 'date' or a pattern, or an array of an enum"
 )
 _NOTES = {"title", "description", "default", "examples", "$comment", "deprecated", "type", "readOnly", "writeOnly"}
+MAX_BOUND = 10**15
 _BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 _DEPTH = 20
 
@@ -116,6 +117,8 @@ def _numbers(prop: Mapping[str, Any], path: str) -> dict[str, int | float]:
     for key, value in bounds.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise QuestionError("a bound must be a number", path=f"{path}.{key}", given=value, accepted="a number")
+        if not -MAX_BOUND <= value <= MAX_BOUND:
+            raise QuestionError("a bound is out of range", path=f"{path}.{key}", given=value, accepted=f"a number up to {MAX_BOUND:.0e}")
     return bounds
 
 

@@ -59,6 +59,8 @@ def read_options(given: Mapping[str, Any], questions: QuestionSet) -> Options:
     for name in ("independent", "project", "dependence", "evidence"):
         if not isinstance(getattr(options, name), bool):
             raise InputError("not a switch", path=name, given=getattr(options, name), accepted="True or False")
+    if options.mode == "independent" and options.groups is not None:
+        raise InputError("answers asked alone share no block", path="groups", accepted="mode='joint'")
     if options.mode == "independent" and (options.dependence or options.abstain.gap is not None):
         path = "dependence" if options.dependence else "abstain.gap"
         raise InputError("answers asked alone do not depend on each other", path=path, accepted="mode='joint'")

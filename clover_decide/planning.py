@@ -85,11 +85,21 @@ def make_plan(
     items = questions.questions
     codes = {key: assign_codes(q, tokenizer, letters) if isinstance(q, (Choice, Score)) else None for key, q in items.items()}
     keyed = [ordered_keys(keys, items, permutation) for keys in planned]
-    blocks = [_compile(keys, questions, codes, material, tokenizer, prompter, max(spec.block_sizes)) for keys in keyed]
+    blocks = [_compile(keys, questions, codes, material, facts, tokenizer, prompter, max(spec.block_sizes)) for keys in keyed]
     sizes = [len(b.asking) + len(b.canvas.ids) for b in blocks]
     tail = max(sizes) if alone else sum(sizes) + (len(blocks) - 1) * len(prompter.next_turn)
     _fit(len(prefix) + tail, spec)
     return Plan(material, facts, questions, codes, prefix, tuple(blocks), tuple(prompter.next_turn))
+
+
+def check_length(tokenizer: Tokenizer, spec: ModelSpec, material: Material) -> None:
+    """Whether the material alone fits the context: asked before anything else is done with it.
+
+    Raises:
+        LimitError: it does not.
+    """
+    prompter, _ = _fixed(tokenizer)
+    _fit(len(prompter.material(material, ())), spec)
 
 
 def _groups(questions: QuestionSet, alone: bool, asked: Sequence[Sequence[str]] | None, largest: int) -> tuple[tuple[str, ...], ...]:
@@ -102,6 +112,7 @@ def _compile(
     questions: QuestionSet,
     codes: Mapping[str, Codes | None],
     material: Material,
+    facts: tuple[Fact, ...],
     tokenizer: Tokenizer,
     prompter: Prompter,
     largest: int,
@@ -111,7 +122,7 @@ def _compile(
     for number, key in enumerate(keys, 1):
         question = questions.questions[key]
         lines.append(question_line(number, question, codes[key]))
-        templates.append(slot_template(number, f"questions.{key}", question, codes[key], material, tokenizer))
+        templates.append(slot_template(number, f"questions.{key}", question, codes[key], material, tokenizer, facts))
     try:
         canvas = build_canvas(templates, tokenizer, largest)
     except CanvasError as error:

@@ -11,9 +11,11 @@ from string import digits
 
 from clover_decide.decision import Value
 from clover_decide.errors import QuestionError
+from clover_decide.facts import Fact
 from clover_decide.material import Material
 from clover_decide.prompt import Codes, answer_text, number_text, slot_width
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
+from clover_decide.stated import FAVOUR, stated_texts
 from clover_engine.canvas import SlotTemplate
 from clover_engine.constraint.automaton import EmptyLanguageError, TokenAutomaton
 from clover_engine.constraint.builders import PatternError, between, pattern, substrings, trie, union
@@ -99,7 +101,13 @@ def _spaceless(c: str) -> bool:
 
 
 def slot_template(
-    number: int, path: str, question: AnyQuestion, codes: Codes | None, material: Material, tokenizer: Tokenizer
+    number: int,
+    path: str,
+    question: AnyQuestion,
+    codes: Codes | None,
+    material: Material,
+    tokenizer: Tokenizer,
+    facts: Sequence[Fact] = (),
 ) -> SlotTemplate:
     """The answer line of a question.
 
@@ -115,7 +123,9 @@ def slot_template(
     except EmptyLanguageError:
         problem = "no words of the material fit" if isinstance(question, Quote) else "nothing that matches fits"
         raise QuestionError(f"{problem} {width} tokens", path=path, given=width, accepted="a larger max_tokens, or other bounds") from None
-    return SlotTemplate(f"{number}:", "\n", automaton, width, tuple(tokenizer.encode_cached(_example(question, codes))))
+    likely = tuple(tokenizer.encode_cached(text) for text in stated_texts(question, material, facts))
+    example = tuple(tokenizer.encode_cached(_example(question, codes)))
+    return SlotTemplate(f"{number}:", "\n", automaton, width, example, likely, FAVOUR.get(question.type, 0.0))
 
 
 def _example(question: AnyQuestion, codes: Codes | None) -> str:

@@ -75,6 +75,8 @@ def serve(
         server_header=False,
         access_log=False,
         log_config=None,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies,
     )
     return 0
 

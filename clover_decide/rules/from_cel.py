@@ -136,7 +136,10 @@ class _Compiler:
                 raise self._error(f"the number {text} is out of range", accepted=f"at most {MAX_DIGITS} digits and an exponent to match")
             return Sum({}, Fraction(int(text, 16) if "x" in text else text))
         if token.type in ("STRING_LIT", "MLSTRING_LIT"):
-            return str(celpy.evaluation.celstr(token))
+            try:
+                return str(celpy.evaluation.celstr(token))
+            except (ValueError, OverflowError):
+                raise self._error(f"{token} is no text", accepted="characters that exist") from None
         raise _NotSymbolicError
 
     def _ident(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -55,21 +56,27 @@ def create_app(settings: Settings, decider: Decider | None = None) -> FastAPI:
         context.runner.close()
 
     # No pages of documentation: they would load scripts from elsewhere. /openapi.json is what tools read.
-    app = FastAPI(title=TITLE, description=ABOUT, version=_version(), lifespan=life, docs_url=None, redoc_url=None)
+    about: dict[str, Any] = {"title": TITLE, "description": ABOUT, "version": _version()}
+    # A redirect would be built from whatever host the request names.
+    app = FastAPI(**about, lifespan=life, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.context = context
     _routes(app)
     _tell_errors(app)
     posts = frozenset(path for path, methods in app.openapi()["paths"].items() if "post" in methods)
     app.add_middleware(Bodies, paths=posts, limit=settings.body_limit, seconds=settings.body_seconds)
-    if settings.cors:
-        app.add_middleware(CORSMiddleware, allow_origins=settings.cors, allow_methods=["GET", "POST"], allow_headers=["*"])
     app.add_middleware(
         Guard,
         metrics=metrics,
         keys=keys,
         per_minute=settings.per_minute,
         log_material=settings.log_material,
+        origins=frozenset(settings.cors),
     )
+    if settings.cors:
+        # Outermost, so that pages see refusals too.
+        told = ["x-request-id", "retry-after", "server-timing"]
+        methods, origins = ["GET", "POST"], settings.cors
+        app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=methods, allow_headers=["*"], expose_headers=told)
     return app
 
 
@@ -134,7 +141,11 @@ async def readyz(context: Serving) -> Response:
     return PlainTextResponse("ready\n" if free else "busy\n", 200 if free else 503)
 
 
-@operations.get("/metrics", response_class=PlainTextResponse, responses={401: {"model": Failure, "description": "A key is needed."}})
+@operations.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={401: {"model": Failure, "description": "A key is needed."}, 403: {"model": Failure, "description": "Another origin."}},
+)
 async def metrics(context: Serving) -> Response:
     """Counters of this process for Prometheus."""
     return Response(context.metrics.text(), media_type="text/plain; version=0.0.4")
@@ -155,13 +166,13 @@ def _tell_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def of_body(request: Request, error: RequestValidationError) -> Response:
-        errors = [dict(e) for e in error.errors()]
+        errors, body = [dict(e) for e in error.errors()], json.loads(request.scope["state"].get("body", b"null"))
         if style_of(request.url.path) == "openai":
             # The tag says which format was understood; callers know nothing of it.
             tags = {e["loc"][1] for e in errors if len(e["loc"]) > 1}
             request.scope["state"]["style"] = "systemone" if "systemone" in tags else "openai"
             errors = [{**e, "loc": (e["loc"][0], *e["loc"][2:])} for e in errors]
-        return told(request, of_validation(errors))
+        return told(request, of_validation(errors, body))
 
     @app.exception_handler(HTTPException)
     async def of_http(request: Request, error: HTTPException) -> Response:

@@ -62,11 +62,11 @@ async def decisions(body: EitherRequest, request: Request, context: Serving) -> 
         request.scope["state"]["style"] = "systemone"
         return await _systemone(body, request, context)
     name = context.name_of(body.model)
-    decision = await context.decide(request, "openai", body.material, body.asked(), body.chosen(body.mode))
+    decision = await context.decide(request, "openai", body.material, body.asked(), body.chosen(body.mode), called="input")
     return JSONResponse(decisions_response(body, decision, name))
 
 
-@router.get("/models", response_model=ModelsResponse, responses={401: {"model": Failure}, 429: {"model": Failure}})
+@router.get("/models", response_model=ModelsResponse, responses={status: {"model": Failure} for status in (401, 403, 429)})
 async def models(context: Serving) -> Response:
     """The served model and the names it goes by."""
     from clover_decide import __version__
@@ -90,5 +90,5 @@ async def models(context: Serving) -> Response:
 
 async def _systemone(body: SystemOneRequest, request: Request, context: Context) -> Response:
     name = context.name_of(body.model)
-    decision = await context.decide(request, "systemone", body.state, body.asked(), body.chosen(body.mode))
+    decision = await context.decide(request, "systemone", body.state, body.asked(), body.chosen(body.mode), called="state")
     return JSONResponse(systemone_response(body, decision, name))

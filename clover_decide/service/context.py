@@ -43,14 +43,26 @@ class Context:
         raise Problem(400, "api_usage_error", f"no model {asked[:80]!r}; accepted: {accepted}", ("body", "model"))
 
     async def decide(
-        self, request: Request, style: Style, material: Any, questions: Any, options: dict[str, Any], watch: Watch | None = None
+        self,
+        request: Request,
+        style: Style,
+        material: Any,
+        questions: Any,
+        options: dict[str, Any],
+        watch: Watch | None = None,
+        called: str = "material",
     ) -> Decision:
-        """A decision, in turn.
+        """A decision, in turn. `called` is the material's name in the request.
 
         Raises:
             Problem: the service cannot take or finish it. CloverError: it cannot be asked.
         """
-        return await self.runner.run(request, lambda check: self._decide(request, material, questions, options, check, watch), style)
+        try:
+            return await self.runner.run(request, lambda check: self._decide(request, material, questions, options, check, watch), style)
+        except CloverError as error:
+            if error.path != "material":
+                raise
+            raise type(error)(error.problem, path=called, given=error.given, accepted=error.accepted) from None
 
     async def decide_many(
         self, request: Request, materials: Sequence[Any], questions: Any, options: dict[str, Any]

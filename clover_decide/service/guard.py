@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import urlsplit
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
@@ -33,9 +34,18 @@ SHOWN = 2000
 class Guard:
     """The outermost layer."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, keys: KeyRing | None, per_minute: int | None, log_material: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        keys: KeyRing | None,
+        per_minute: int | None,
+        log_material: bool,
+        origins: frozenset[str] = frozenset(),
+    ) -> None:
         self.app, self._metrics, self._keys, self._per_minute = app, metrics, keys, per_minute
-        self._log_material = log_material
+        self._log_material, self._origins = log_material, origins
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,17 +80,21 @@ class Guard:
         await _shielded(self.app, scope, receive, send)
 
     def _admit(self, scope: Scope) -> None:
-        """Check key and rate.
+        """Check origin, key and rate.
 
         Raises:
-            Problem: no key, a wrong or revoked one, or too many requests.
+            Problem: a page of another origin, no key, a wrong or revoked one, or too many requests.
         """
-        path = scope["path"]
+        path, headers = scope["path"], Headers(scope=scope)
+        origin = headers.get("origin")
+        if origin and origin not in self._origins and urlsplit(origin).netloc != headers.get("host"):
+            # A service that needs no key would else answer whatever page its user has open.
+            raise Problem(403, "origin_error", f"pages of {origin[:80]} may not call this service; accepted: origins of the setting cors")
         if path in OPEN or path.startswith("/static/") or scope["method"] == "OPTIONS":
             return
         who, per_minute = (scope.get("client") or ("unknown",))[0], self._per_minute
         if self._keys is not None:
-            key = _key(self._keys, Headers(scope=scope))
+            key = _key(self._keys, headers)
             scope["state"]["key"] = who = key.name
             per_minute = key.per_minute or per_minute
         if per_minute is not None and path.startswith("/v1/"):

@@ -136,7 +136,7 @@ async def _adjudicate(name: str, body: Asking, material: Any, request: Request, 
     options = body.options()
     if options["rules"] is None:
         options["rules"] = pack.rules
-    decision = await context.decide(request, "native", material, pack.questions, options)
+    decision = await context.decide(request, "native", material, pack.questions, options, called=name)
     values = {key: answer.label if answer.label is not None else answer.value for key, answer in decision.answers.items()}
     return JSONResponse({"judgement": values, "decision": decision.as_dict()})
 

@@ -16,6 +16,9 @@ from starlette.responses import JSONResponse
 from clover_decide.errors import CloverError, InputError, LimitError, ModelError
 
 Style = Literal["native", "systemone", "openai"]
+MATERIALS = frozenset({"material", "state", "input", "contract", "alert"})
+"""Names that requests have for the material."""
+FORMS = frozenset({"str", "bool", "int", "float"})
 SHOWN = 20
 """Errors of a request that are listed."""
 
@@ -50,10 +53,10 @@ def too_late(seconds: float) -> Problem:
 def of_clover(error: CloverError) -> Problem:
     """An error of the library: what the caller did wrong is theirs, what the model cannot do is too, the rest is ours."""
     # rules[2].cel is the step rules, then 2, then cel.
-    steps = re.findall(r"[^.\[\]]+", error.path)
-    where = ("body", *(int(step) if step.isdecimal() else step for step in steps))
+    steps = re.findall(r"\[(\d+)\]|([^.\[\]]+)", error.path)
+    where = ("body", *(int(number) if number else name for number, name in steps))
     message = error.problem if error.given is None else f"{error.problem}; given {error.as_dict()['given'][:80]}"
-    if isinstance(error, LimitError) and error.path == "material":
+    if isinstance(error, LimitError) and error.path in MATERIALS:
         return Problem(413, "limit_error", _whole(message, error.accepted), where, error.accepted)
     if isinstance(error, (InputError, ModelError)):
         return Problem(422, _snake(type(error).__name__), _whole(message, error.accepted), where, error.accepted)
@@ -65,11 +68,31 @@ def of_any(error: Exception) -> Problem:
     return of_clover(error) if isinstance(error, CloverError) else Problem(500, "internal_error", "the answer could not be made")
 
 
-def of_validation(errors: Sequence[Mapping[str, Any]]) -> Problem:
-    """What pydantic found wrong with a body."""
-    listed = [{"loc": [*e["loc"]], "msg": e["msg"], "type": e["type"]} for e in errors[:SHOWN]]
+def of_validation(errors: Sequence[Mapping[str, Any]], body: Any = None) -> Problem:
+    """What pydantic found wrong with a body.
+
+    Where something may have several forms, it complains of each: what is told is where the body is wrong, not which form was tried, and of
+    complaints about a place those that are about something further inside it.
+    """
+    placed = [{"loc": ["body", *_steps(e["loc"][1:], body)], "msg": e["msg"], "type": e["type"]} for e in errors]
+    inner = [e for e in placed if not any(len(o["loc"]) > len(e["loc"]) and o["loc"][: len(e["loc"])] == e["loc"] for o in placed)]
+    listed = inner[:SHOWN]
     first = listed[0] if listed else {"loc": ["body"], "msg": "not acceptable", "type": "value_error"}
     return Problem(422, first["type"], first["msg"], tuple(first["loc"]), more=listed)
+
+
+def _steps(loc: Sequence[str | int], body: Any) -> list[str | int]:
+    """The steps of a path that exist in the body, and a last one that is missing there; others are names of forms."""
+    steps: list[str | int] = []
+    value: Any = body
+    for number, step in enumerate(loc, 1):
+        inside = (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int) and step < len(value))
+        missing = isinstance(value, dict) and number == len(loc) and isinstance(step, str) and step.isidentifier() and step not in FORMS
+        if not inside and not missing:
+            continue
+        value = value[step] if inside else None
+        steps.append(step)
+    return steps
 
 
 def response(problem: Problem, style: Style) -> JSONResponse:

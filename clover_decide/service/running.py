@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 
@@ -24,13 +24,12 @@ class Runner:
     def __init__(self, batch: int, queue: int, deadline: float, metrics: Metrics) -> None:
         self._pool = ThreadPoolExecutor(batch, thread_name_prefix="decide")
         self._batch, self._queue, self._deadline, self._metrics = batch, queue, deadline, metrics
-        self._inside = 0
-        self._lock = threading.Lock()
+        self._inside = self._abandoned = 0
 
     @property
     def full(self) -> bool:
-        """Whether one more request would be refused."""
-        return self._inside >= self._batch + self._queue
+        """Whether one more request would be refused, or find nobody who could answer it."""
+        return self._inside >= self._batch + self._queue or self._abandoned >= self._batch
 
     async def run(self, request: Request, work: Callable[[Check], T], style: Style) -> T:
         """What `work` returns. It is handed a check that raises once the request has become pointless.
@@ -47,7 +46,8 @@ class Runner:
                 raise too_late(self._deadline)
 
         self._enter(1)
-        future = asyncio.get_running_loop().run_in_executor(self._pool, self._work, work, check)
+        begun = self._pool.submit(self._work, work, check)
+        future = asyncio.wrap_future(begun)
         future.add_done_callback(lambda _: self._enter(-1))
         gone = asyncio.create_task(_gone(request))
         try:
@@ -60,13 +60,24 @@ class Runner:
         finally:
             stopped.set()
             gone.cancel()
-            # What the work raises once nobody waits for it is nobody's.
-            future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            if not future.done() and not begun.cancel():
+                self._abandon(future)
+
+    def _abandon(self, future: asyncio.Future[Any]) -> None:
+        """Work that nobody waits for goes on until its next check."""
+        self._abandoned += 1
+
+        def ended(_: asyncio.Future[Any]) -> None:
+            self._abandoned -= 1
+            # What it raises is nobody's.
+            if not future.cancelled():
+                future.exception()
+
+        future.add_done_callback(ended)
 
     def _work(self, work: Callable[[Check], T], check: Check) -> T:
-        with self._lock:
-            self._metrics.running.inc()
-            self._metrics.waiting.dec()
+        self._metrics.running.inc()
+        self._metrics.waiting.dec()
         try:
             check()
             return work(check)

@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     cached_materials: int = Field(8, ge=0, le=1024, description="Materials whose reading is remembered.")
     keys: Path | None = Field(None, description="A file of API keys (see clover-decide keys); without one no key is needed.")
     per_minute: int | None = Field(None, ge=1, description="Requests a minute of a key, or of an address where no key is needed.")
+    trusted_proxies: list[str] = Field([], description="Addresses whose X-Forwarded-For is believed; none by default.")
     cors: list[str] = Field([], description="Origins whose pages may call the service; none by default.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe log lines.")
     log_material: bool = Field(False, description="Also log bodies of requests, cut at 2,000 characters.")
@@ -67,6 +68,10 @@ def read_settings(**given: object) -> Settings:
     from clover_decide.errors import FormatError, InputError
     from clover_decide.files import load_structured
 
+    names = {CONFIG, "CLOVER_KEY", *(f"CLOVER_{name.upper()}" for name in Settings.model_fields)}
+    unknown = next((name for name in sorted(os.environ) if name.startswith("CLOVER_") and name.upper() not in names), None)
+    if unknown is not None:
+        raise InputError("no such setting", path=unknown, accepted=", ".join(sorted(names)))
     file = os.environ.get(CONFIG)
     if file and not isinstance(load_structured(Path(file)), dict):
         raise FormatError("not a mapping of settings", path=file, accepted=", ".join(Settings.model_fields))
@@ -78,5 +83,5 @@ def read_settings(**given: object) -> Settings:
         first = error.errors(include_url=False)[0]
         path = ".".join(str(step) for step in first["loc"])
         known = Settings.model_fields.get(str(first["loc"][0])) if first["loc"] else None
-        accepted = known.description or "" if known else ", ".join(Settings.model_fields)
+        accepted = f"{known.annotation}: {known.description}" if known else ", ".join(Settings.model_fields)
         raise InputError(first["msg"], path=path, given=first.get("input"), accepted=accepted) from None

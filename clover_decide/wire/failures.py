@@ -53,6 +53,7 @@ class OpenAIFailure(BaseModel):
 
 _TOLD = {
     400: "Unknown model, or a body that cannot be decoded.",
+    403: "A page of an origin that may not call the service.",
     401: "No key, a wrong or a revoked one.",
     408: "The body did not arrive in time.",
     413: "The body, or material and questions together, are too large. Nothing is truncated.",

@@ -235,7 +235,7 @@ def decision_of(data: Mapping[str, Any], material: Any, questions: QuestionSet) 
             effort=data["effort"],
             model=data["model"],
             fingerprint=data["fingerprint"],
-            facts=tuple(Fact(f["kind"], f["text"], f["value"]) for f in data["facts"]),
+            facts=tuple(Fact(f["kind"], f["text"], f["value"], tuple(f["at"])) for f in data["facts"]),
             groups=tuple(tuple(group) for group in data["groups"]),
             usage=Usage(**data["usage"]),
             timing=Timing(**data["timing"]),

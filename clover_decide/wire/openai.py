@@ -103,8 +103,13 @@ class ChoiceQuestion(BaseModel):
     def names(self) -> list[str]:
         """Each choice as an option's name; true and "true" are two."""
         texts = {c.value for c in self.choices if isinstance(c.value, str)}
-        plain = [c.value if isinstance(c.value, str) else str(c.value).lower() for c in self.choices]
-        return [f"{p} (boolean)" if isinstance(c.value, bool) and p in texts else p for p, c in zip(plain, self.choices, strict=True)]
+        names: list[str] = []
+        for choice in self.choices:
+            name = choice.value if isinstance(choice.value, str) else str(choice.value).lower()
+            while isinstance(choice.value, bool) and name in texts:
+                name += " (boolean)"
+            names.append(name)
+        return names
 
     def question(self) -> AnyQuestion:
         options = {name: c.description or None for name, c in zip(self.names, self.choices, strict=True)}
@@ -189,7 +194,9 @@ class DecisionsRequest(Options):
         Raises:
             CloverError: one cannot be asked; the path is `questions.<id>` and on.
         """
-        return asked({key: question.question for key, question in zip(self.keys, self.questions, strict=True)})
+        named = {"text": "instructions", "options": "choices"}
+        places = {key: f"questions[{i}]" for i, key in enumerate(self.keys)}
+        return asked({key: q.question for key, q in zip(self.keys, self.questions, strict=True)}, named, places)
 
 
 class UsageBody(BaseModel):

@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 from clover_decide.decision import Effort, Mode
 from clover_decide.options import MAX_PERMUTATIONS
 
-Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
+"""Not true or false, which would pass for 1 and 0."""
 
 
 class Thresholds(BaseModel):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from clover_decide.decision import Answer, Decision, Mode
+from clover_decide.errors import CloverError
 from clover_decide.question_base import MAX_LEVELS, MAX_OPTIONS, MAX_QUESTIONS
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Score
 from clover_decide.wire.options import Options
@@ -95,7 +96,8 @@ class SystemOneRequest(Options):
         Raises:
             CloverError: one cannot be asked; the path is `questions.<id>` and on.
         """
-        return asked({key: question.question for key, question in self.questions.items()})
+        named = {"text": "instructions", "options": "criteria", "levels": "criteria"}
+        return asked({key: q.question for key, q in self.questions.items()}, named, {key: f"questions.{key}" for key in self.questions})
 
 
 class NoulAnswer(BaseModel):
@@ -146,16 +148,17 @@ def said(value: Said) -> str:
     return "" if value is None else value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def asked(makers: Mapping[str, Any]) -> dict[str, AnyQuestion]:
-    """Questions made one by one, errors told with their place."""
-    from clover_decide.errors import CloverError
-
+def asked(makers: Mapping[str, Callable[[], AnyQuestion]], named: Mapping[str, str], places: Mapping[str, str]) -> dict[str, AnyQuestion]:
+    """Questions made one by one. Errors are told with their place in the request: `named` are its names for fields of ours, `places` where
+    the questions stand in it."""
     out: dict[str, AnyQuestion] = {}
     for key, make in makers.items():
         try:
             out[key] = make()
         except CloverError as error:
-            raise error.at(f"questions.{key}") from None
+            first, _, rest = error.path.partition(".")
+            path = ".".join(part for part in (places[key], named.get(first, first), rest) if part)
+            raise type(error)(error.problem, path=path, given=error.given, accepted=error.accepted) from None
     return out
 
 

@@ -63,16 +63,14 @@ class BatchingAdapter:
 
     @contextmanager
     def session(self, check: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """While it is open, passes wait a little for this thread. `check` is called before each of its calls, and may raise."""
-        with self._changed:
-            self._sessions += 1
-        self._local.check = check
+        """From its first call on, passes wait a little for this thread. `check` is called before each of its calls, and may raise."""
+        self._local.check, self._local.joined = check, False
         try:
             yield
         finally:
             self._local.check = None
             with self._changed:
-                self._sessions -= 1
+                self._sessions -= self._local.joined
                 self._changed.notify_all()
 
     def empty(self) -> Any:
@@ -106,6 +104,9 @@ class BatchingAdapter:
         if check is not None:
             check()
         with self._changed:
+            if check is not None and not self._local.joined:
+                self._local.joined = True
+                self._sessions += 1
             self._queue.append(waiting)
             self._changed.notify_all()
         return waiting.done.result()

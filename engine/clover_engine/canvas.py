@@ -17,12 +17,15 @@ class CanvasError(ValueError):
 class Slot:
     """The masked positions `start` .. `start + length` of one answer, and the token strings it may hold.
 
-    Strings shorter than the slot are filled with the model's pad token.
+    Strings shorter than the slot are filled with the model's pad token. `likely` are strings of which the caller knows that they are
+    likelier than the model may have it, by `favour` in log odds at every piece where something else could be said.
     """
 
     start: int
     length: int
     automaton: TokenAutomaton
+    likely: tuple[tuple[int, ...], ...] = ()
+    favour: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class SlotTemplate:
     automaton: TokenAutomaton
     length: int
     example: tuple[int, ...]
+    likely: tuple[tuple[int, ...], ...] = ()
+    favour: float = 0.0
 
 
 def build_canvas(templates: Sequence[SlotTemplate], tokenizer: Tokenizer, largest: int) -> Canvas:
@@ -67,7 +72,7 @@ def build_canvas(templates: Sequence[SlotTemplate], tokenizer: Tokenizer, larges
         if template.example and tokenizer.encode_cached(filled) != (*before, *template.example, *after):
             raise CanvasError(f"slot boundaries of {filled!r} do not survive tokenisation")
         ids.extend(before)
-        slots.append(Slot(len(ids), template.length, template.automaton))
+        slots.append(Slot(len(ids), template.length, template.automaton, template.likely, template.favour))
         ids.extend([0] * template.length)
         ids.extend(after)
     if len(ids) > largest:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from clover_engine.canvas import Canvas
+from clover_engine.canvas import Canvas, Slot
 from clover_engine.constraint import lattice as exact
 from clover_engine.constraint.automaton import Ints, Lattice
 from clover_engine.models.base import ModelAdapter
@@ -41,18 +41,30 @@ class Move:
 
 
 @dataclass(frozen=True, eq=False)
+class Bonus:
+    """Tokens that are likelier than the model has it, by so much in log odds."""
+
+    tokens: Ints
+    log_odds: float
+
+
+@dataclass(frozen=True, eq=False)
 class Layout:
     """A canvas ready to be filled: each slot's lattice, and its allowed tokens on the model's device."""
 
     canvas: Canvas
     lattices: tuple[Lattice, ...]
     allowed: tuple[torch.Tensor, ...]
+    favoured: tuple[Mapping[tuple[int, ...], Ints], ...]
+    """For each slot, by what has been committed in it, the tokens with which one of its likely strings goes on."""
 
     @classmethod
     def of(cls, canvas: Canvas, adapter: ModelAdapter[Any]) -> Layout:
         """Raises EmptyLanguageError if a slot's automaton has no string that fits the slot."""
         lattices = tuple(slot.automaton.unroll(slot.length, adapter.spec.pad_id) for slot in canvas.slots)
-        return cls(canvas, lattices, tuple(torch.as_tensor(lattice.allowed, device=adapter.device) for lattice in lattices))
+        allowed = tuple(torch.as_tensor(lattice.allowed, device=adapter.device) for lattice in lattices)
+        favoured = tuple(_favoured(slot, lattice, adapter.spec.pad_id) for slot, lattice in zip(canvas.slots, lattices, strict=True))
+        return cls(canvas, lattices, allowed, favoured)
 
     def start(self) -> Filling:
         """Nothing committed but what is forced."""
@@ -62,6 +74,11 @@ class Layout:
         """One token more, and the separators behind it: positions with one legal token cost no pass."""
         grown = self._forced(slot, (*filling[slot], token))
         return (*filling[:slot], grown, *filling[slot + 1 :])
+
+    def bonus(self, slot: int, tokens: tuple[int, ...]) -> Bonus | None:
+        """What is added to tokens that go on as a likely string of the slot does."""
+        favoured = self.favoured[slot].get(tokens)
+        return None if favoured is None else Bonus(favoured, self.canvas.slots[slot].favour)
 
     def _forced(self, slot: int, tokens: tuple[int, ...]) -> tuple[int, ...]:
         forced = self.lattices[slot].forced
@@ -84,6 +101,16 @@ class Layout:
                 else:
                     ids[slot.start + i] = token
         return ids, masked
+
+
+def _favoured(slot: Slot, lattice: Lattice, pad: int) -> Mapping[tuple[int, ...], Ints]:
+    table: dict[tuple[int, ...], set[int]] = {}
+    for string in slot.likely:
+        whole = (*string, *[pad] * (slot.length - len(string)))
+        if len(whole) == slot.length and lattice.state_after(whole) is not None:
+            for i, token in enumerate(whole):
+                table.setdefault(whole[:i], set()).add(token)
+    return {prefix: np.array(sorted(tokens)) for prefix, tokens in table.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,22 +158,29 @@ def moves(layout: Layout, filling: Filling, scores: Scores, threshold: float) ->
     return sure or runs[chosen][:1]
 
 
-def move_at(lattice: Lattice, slot: int, prefix: Sequence[int], scores: SlotScores) -> Move:
-    """The move at the position after `prefix`: every token that may follow, with its probability."""
+def move_at(lattice: Lattice, slot: int, prefix: Sequence[int], scores: SlotScores, bonus: Bonus | None = None) -> Move:
+    """The move at the position after `prefix`: every token that may follow, with its probability.
+
+    `bonus` adds to the logarithms of some tokens, before they are normalised again.
+    """
     i, state = len(prefix), lattice.state_after(prefix)
     assert state is not None, "a filling left its language"
     edges, layer = lattice.leaving(i, state), lattice.layers[i]
     targets, step = layer.targets[edges], scores.logs[i, lattice.columns[i][edges]]
     logs = step + scores.ahead.mass[i + 1][targets] - scores.ahead.mass[i, state]
-    best = int(np.argmax(step + scores.ahead.best[i + 1][targets]))
-    return Move(slot, i, layer.tokens[edges], np.minimum(logs, 0.0), best)
+    best = step + scores.ahead.best[i + 1][targets]
+    if bonus is not None:
+        added = np.where(np.isin(layer.tokens[edges], bonus.tokens), bonus.log_odds, 0.0)
+        logs, best = logs + added, best + added
+        logs = logs - np.logaddexp.reduce(logs)
+    return Move(slot, i, layer.tokens[edges], np.minimum(logs, 0.0), int(np.argmax(best)))
 
 
 def _sure_run(layout: Layout, filling: Filling, slot: int, scores: SlotScores, threshold: float) -> Iterator[Move]:
     """Moves of one slot from its first open position on, up to and including the first that is not sure."""
     lattice, tokens = layout.lattices[slot], filling[slot]
     while len(tokens) < len(lattice.layers):
-        move = move_at(lattice, slot, tokens, scores)
+        move = move_at(lattice, slot, tokens, scores, layout.bonus(slot, tokens))
         if move.position not in lattice.forced:
             yield move
             if not move.confidence > threshold:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from clover_engine.constraint.automaton import TokenAutomaton
+from clover_engine.constraint.expansion import expansion
 from clover_engine.tokenizer import Tokenizer
 
 MAX_EDGES = 400_000
@@ -98,6 +99,9 @@ def pattern(regex: str, tokenizer: Tokenizer, excluded: Iterable[int] = ()) -> T
 def _pattern(regex: str, tokenizer: Tokenizer, excluded: frozenset[int]) -> TokenAutomaton:
     from outlines_core import Index
 
+    expected = expansion(regex, tokenizer)
+    if expected > 2 * MAX_EDGES:
+        raise PatternError(f"the pattern would need about {expected} token transitions, more than {MAX_EDGES}; narrow it")
     try:
         index = Index(regex, _vocabulary(tokenizer))
     except ValueError as error:
