@@ -16,7 +16,7 @@ from clover_decide.material import Material
 from clover_decide.prompt import answer_text
 from clover_decide.questions import AnyQuestion, Date, Integer, Number
 
-FAVOUR: Mapping[str, float] = {"date": 3.0, "integer": 1.5, "number": 3.0}
+FAVOUR: Mapping[str, float] = {"date": 4.0, "integer": 2.0, "number": 4.0}
 """By question type, how much likelier in log odds."""
 MOST = 64
 """Values of a slot."""

@@ -10,6 +10,7 @@ from clover_engine.canvas import Canvas, CanvasError, Slot, SlotTemplate, build_
 from clover_engine.constraint.builders import trie
 from clover_engine.denoise import denoise
 from clover_engine.engine import ContextError, Engine, RowRequest
+from clover_engine.joint import Budget, search
 from clover_engine.models.base import ModelAdapter
 from clover_engine.prefix_cache import PrefixCache
 from clover_engine.tokenizer import Tokenizer
@@ -162,3 +163,19 @@ def test_canvas_boundaries_are_checked_on_the_filled_template(tokenizer: Tokeniz
         build_canvas([SlotTemplate("1:y", "s\n", trie([yes]), 1, tuple(tokenizer.encode("e")))], tokenizer, 32)
     with pytest.raises(CanvasError, match="allows 6"):
         build_canvas([good, good], tokenizer, 6)
+
+
+def test_likely_strings_are_favoured_by_log_odds_where_they_could_be_left() -> None:
+    """Pieces a or b, then x or y; (b, y) is likely. The favoured token's odds grow by e^2 at each piece while the string is followed."""
+    odds = math.exp(2.0)
+    adapter = PlantedAdapter(lambda _, p: {1: logs(a=0.7, b=0.3), 2: logs(x=0.6, y=0.4)}.get(p, {}))
+    slot = Slot(1, 2, trie([[A, X], [A, Y], [B, X], [B, Y]]), likely=((B, Y), (A, PAD)), favour=2.0)
+    canvas = Canvas((0, 0, 0), (slot,))
+    first, second = 0.3 * odds / (0.7 + 0.3 * odds), 0.4 * odds / (0.6 + 0.4 * odds)
+    read = denoise(adapter, adapter.empty(), [canvas])[0]
+    assert read.slots[0].tokens == (B, Y)
+    assert math.isclose(math.exp(read.log_probability), first * second, rel_tol=1e-6)
+    found = search(adapter, adapter.empty(), canvas, Budget(100, 0.0), threshold=1.0)
+    shares = {a.tokens[0]: math.exp(a.log_probability) for a in found.assignments}
+    expected = {(B, Y): first * second, (B, X): first * (1 - second), (A, X): (1 - first) * 0.6, (A, Y): (1 - first) * 0.4}
+    assert found.exact and shares == pytest.approx(expected, abs=1e-6)
