@@ -12,11 +12,13 @@ import pytest
 
 from clover_decide.cli.rows import BatchRow, completed
 from clover_decide.packs import load_pack
+from tests.cli.running import run
 
 QUESTIONS = "late: {type: boolean, text: 'Was it late?'}\nwhich: {type: choice, text: 'Which one?', options: [red, blue]}\n"
 
 
-def run(*args: str, stdin: bytes = b"", expect: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+def run_apart(*args: str, stdin: bytes = b"", expect: int = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+    """In a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "clover_decide.cli", *args],
         input=stdin,
@@ -37,7 +39,7 @@ def questions(tmp_path: Path) -> Path:
 
 
 def test_the_demo_shows_joint_beside_independent() -> None:
-    out = run("demo").stdout.decode()
+    out = run_apart("demo").stdout.decode()
     for key in load_pack("contract").questions.questions:
         assert key in out
     assert "asked alone" in out and "█" in out and "35 days" in out
@@ -236,7 +238,7 @@ def test_a_byte_order_mark_and_a_narrow_terminal_do_no_harm(tmp_path: Path, ques
     source = tmp_path / "in.csv"
     source.write_bytes(b"\xef\xbb\xbfmaterial\nBlue.\n")
     assert "decision" in json.loads(run("batch", str(source), "-q", str(questions)).stdout)
-    shown = run("decide", "--text", "Blue.", "-q", str(questions), env={"PYTHONIOENCODING": "ascii"})
+    shown = run_apart("decide", "--text", "Blue.", "-q", str(questions), env={"PYTHONIOENCODING": "ascii"})
     assert b"which" in shown.stdout
 
 
