@@ -23,7 +23,7 @@ from clover_engine.tokenizer import Tokenizer
 from clover_train.evidence import Finder, Span, find_tokens, finder
 from clover_train.groups import SUBJECT, World, compose
 
-EASY = frozenset({"damage", "critical_asset", "patients"})
+EASY = frozenset({"damage", "critical_asset", "count", "days", "patients"})
 """Questions learned early, and then asked less often."""
 VERBATIM = 0.92
 """Share of choices and scores whose codes are the options' own first tokens, where those allow it."""

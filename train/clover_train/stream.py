@@ -19,7 +19,7 @@ WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "chain": chain.world,
     "record": record.world,
 }
-ROWS = ((("contract", "alert"), 2), (("dispatch", "chain"), 2), (("record", "chain"), 2), (("contract", "alert", "contract", "chain"), 1))
+ROWS = ((("contract", "alert"), 2), (("dispatch", "chain"), 2), (("record", "chain"), 2), (("alert", "contract", "chain", "dispatch"), 1))
 """The rows of a batch: families that take turns at it, and how many cases share the setting of a row that has several."""
 SEVERAL = 0.8
 """Share of rows with several cases; the others have one."""
