@@ -121,7 +121,7 @@ BAD = [
     ({"material": LEASE, "questions": QUESTIONS, "evidence": True}, ["body", "evidence"]),
     ({"material": LEASE, "questions": QUESTIONS, "groups": [["nope"]]}, ["body", "groups"]),
     ({"material": LEASE, "questions": QUESTIONS, "surprise": 1}, ["body", "surprise"]),
-    ({"material": 5, "questions": QUESTIONS}, ["body", "material", "str"]),
+    ({"material": 5, "questions": QUESTIONS}, ["body", "material"]),
 ]
 
 

@@ -193,9 +193,10 @@ def test_more_effort_never_ends_with_less_probable_answers(random_decider: Decid
 
     engine = random_decider.engine
     better = 0
-    for seed in range(20):
+    for seed in range(30):
         decider = Decider.from_engine(Engine(RandomFeatures(seed, engine.spec), engine.tokenizer))
-        standard, auto, thorough = (decider.decide(TEXT, QUESTIONS, effort=e) for e in ("standard", "auto", "thorough"))
+        # A text that states no values: favouring those would have every way agree on them.
+        standard, auto, thorough = (decider.decide("Nothing is known.", QUESTIONS, effort=e) for e in ("standard", "auto", "thorough"))
         # The standard way's probability is that of its tokens; a search tells how probable the same answers are at least.
         for searched in (auto, thorough):
             assert searched.probability >= standard.probability * 0.999 or searched.values() == standard.values(), seed
