@@ -81,7 +81,7 @@ def of_validation(errors: Sequence[Mapping[str, Any]], body: Any = None) -> Prob
     return Problem(422, first["type"], first["msg"], tuple(first["loc"]), more=listed)
 
 
-def _steps(loc: Sequence[str | int], body: Any) -> list[str | int]:
+def _steps(loc: Sequence[Any], body: Any) -> list[str | int]:
     """The steps of a path that exist in the body, and a last one that is missing there; others are names of forms."""
     steps: list[str | int] = []
     value: Any = body
@@ -90,7 +90,8 @@ def _steps(loc: Sequence[str | int], body: Any) -> list[str | int]:
         missing = isinstance(value, dict) and number == len(loc) and isinstance(step, str) and step.isidentifier() and step not in FORMS
         if not inside and not missing:
             continue
-        value = value[step] if inside else None
+        holder: Any = value
+        value = holder[step] if inside else None
         steps.append(step)
     return steps
 
