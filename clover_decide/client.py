@@ -56,15 +56,19 @@ class _Base:
         read_options(options, question_set)
         return question_set, {"questions": _sent(questions, question_set), **{k: _plain(v) for k, v in options.items() if v is not None}}
 
-    def _wait(self, attempt: int, answer: httpx.Response | None) -> float | None:
-        """Seconds until another attempt, None for none."""
-        if attempt >= self.retries or (answer is not None and answer.status_code not in RETRIED):
-            return None
-        told = (answer.headers.get("retry-after") if answer is not None else None) or ""
-        return min(float(told) if told.isdecimal() else 0.5 * 2**attempt, LONGEST_WAIT)
+    def _wait(self, attempt: int, answer: httpx.Response | None, lost: Exception | None) -> float | None:
+        """Seconds until another attempt; None where the answer stands.
 
-    def _failed(self, error: Exception) -> ServiceError:
-        return ServiceError(f"cannot be reached ({type(error).__name__}: {error})", path="url", given=str(self._settings["base_url"]))
+        Raises:
+            ServiceError: there is no answer, and no attempt is left.
+        """
+        if answer is not None and (answer.status_code not in RETRIED or attempt >= self.retries):
+            return None
+        if lost is not None and attempt >= self.retries:
+            told = f"cannot be reached ({type(lost).__name__}: {lost})"
+            raise ServiceError(told, path="url", given=str(self._settings["base_url"])) from None
+        after = (answer.headers.get("retry-after") if answer is not None else None) or ""
+        return min(float(after) if after.isdecimal() else 0.5 * 2**attempt, LONGEST_WAIT)
 
 
 class Client(_Base):
@@ -127,11 +131,9 @@ class Client(_Base):
                 answer = self._http.request(method, path, json=body)
             except self._httpx.TransportError as error:
                 lost = error
-            wait = self._wait(attempt, answer)
-            if answer is not None and (answer.is_success or wait is None):
+            wait = self._wait(attempt, answer, lost)
+            if wait is None and answer is not None:
                 return _read(answer)
-            if wait is None and lost is not None:
-                raise self._failed(lost) from None
             time.sleep(wait or 0.0)
         raise AssertionError("the last attempt returns or raises")
 
@@ -181,11 +183,9 @@ class AsyncClient(_Base):
                 answer = await self._http.request(method, path, json=body)
             except self._httpx.TransportError as error:
                 lost = error
-            wait = self._wait(attempt, answer)
-            if answer is not None and (answer.is_success or wait is None):
+            wait = self._wait(attempt, answer, lost)
+            if wait is None and answer is not None:
                 return _read(answer)
-            if wait is None and lost is not None:
-                raise self._failed(lost) from None
             await asyncio.sleep(wait or 0.0)
         raise AssertionError("the last attempt returns or raises")
 

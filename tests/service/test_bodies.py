@@ -6,7 +6,6 @@ import gzip
 import json
 import random
 import socket
-import time
 import zlib
 from typing import Any
 
@@ -125,11 +124,11 @@ def test_a_body_of_the_largest_size_is_read_and_a_larger_one_is_not(http: httpx.
 def test_a_slow_body_is_not_waited_for(tiny: Decider) -> None:
     with serving(tiny, body_seconds=0.3) as url:
         host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as line:
+        with socket.create_connection((host, int(port)), timeout=5) as line:
             line.sendall(b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
-            start = time.monotonic()
+            # No answer within the socket's own five seconds would raise.
             answer = line.recv(4096)
-        assert answer.startswith(b"HTTP/1.1 408") and time.monotonic() - start < 5
+        assert answer.startswith(b"HTTP/1.1 408")
         with socket.create_connection((host, int(port)), timeout=10) as line:
             line.sendall(b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n{")
             assert line.recv(4096).startswith(b"HTTP/1.1 4")
