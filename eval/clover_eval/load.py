@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from clover_decide.packs import load_pack
+from clover_decide.packs import Pack, load_pack
 
 SLEEP = 0.05
 """Seconds that a refused client waits at most before it comes again."""
@@ -45,20 +45,23 @@ class Load:
         return {"clients": self.clients, "wall": round(self.wall, 1), "per_second": round(self.throughput, 2), **latency, **counts}
 
 
-async def put_load(url: str, *, clients: int, seconds: float, key: str | None = None, mode: str = "joint", seed: int = 0) -> Load:
-    """Ask the contract pack about texts that are all different, from so many clients for so long; then wait for what is under way."""
+async def put_load(
+    url: str, *, clients: int, seconds: float, key: str | None = None, mode: str = "joint", pack: str = "contract", seed: int = 0
+) -> Load:
+    """Ask a pack about texts that are all different, from so many clients for so long; then wait for what is under way."""
     load, end = Load(clients), time.monotonic() + seconds
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     limits = httpx.Limits(max_connections=clients, max_keepalive_connections=clients)
     start = time.monotonic()
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=120, limits=limits) as http:
-        await asyncio.gather(*(_client(http, load, end, mode, random.Random(f"{seed}-{number}")) for number in range(clients)))
+        await asyncio.gather(
+            *(_client(http, load, end, load_pack(pack), mode, random.Random(f"{seed}-{number}")) for number in range(clients))
+        )
     load.wall = time.monotonic() - start
     return load
 
 
-async def _client(http: httpx.AsyncClient, load: Load, end: float, mode: str, rng: random.Random) -> None:
-    pack = load_pack("contract")
+async def _client(http: httpx.AsyncClient, load: Load, end: float, pack: Pack, mode: str, rng: random.Random) -> None:
     asked = {key: question.model_dump(mode="json") for key, question in pack.questions.questions.items()}
     while time.monotonic() < end:
         word = f"W{rng.randrange(10**9)}"

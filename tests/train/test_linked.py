@@ -28,7 +28,7 @@ from clover_linked.second import answer as second_answer
 from clover_linked.wording import FOLDER, Days, Money, written
 from clover_train.groups import PHRASES
 from tests.conftest import ROOT
-from tests.train.test_phrases import skeleton
+from tests.train.test_phrases import skeleton, strings
 
 BRIEFS = FOLDER.parent / "briefs"
 VAL_ONLY = {"contract.amend", "alert.window"}
@@ -129,9 +129,7 @@ def test_execution_by_hand() -> None:
 @pytest.mark.parametrize("split", ["test", "val"])
 def test_no_skeleton_or_name_of_the_benchmark_occurs_in_training_text(split: str) -> None:
     def texts(path: Path) -> list[str]:
-        parts = yaml.safe_load(path.read_text()).values()
-        lists = [texts for part in parts for texts in (part.values() if isinstance(part, dict) else [part])]
-        return [text for some in lists for text in some]
+        return list(strings(yaml.safe_load(path.read_text())))
 
     own = {skeleton(t) for path in (FOLDER / split).glob("*.yaml") if path.stem != "names" for t in texts(path)}
     others = [*PHRASES.rglob("*.yaml"), *(p for p in FOLDER.rglob("*.yaml") if p.parent.name != split)]

@@ -92,14 +92,25 @@ class Group:
     answers: Mapping[str, Any]
 
 
-def compose(rng: random.Random, world: World, asked: Sequence[str], *, complete: bool, distractors: int, first: float = 0.0) -> Group:
+def compose(
+    rng: random.Random,
+    world: World,
+    asked: Sequence[str],
+    *,
+    complete: bool,
+    distractors: int,
+    first: float = 0.0,
+    left_out: str | None = None,
+) -> Group:
     """Ask some questions: all clauses if `complete`, else those the asked ones need, in random order with distractors.
+
+    One clause may be left out, so that what depends on it cannot be known.
 
     `first` is the share of shared clauses and distractors that come before any of the case's own, as a policy may precede
     its incident.
     """
     needed = frozenset().union(*(world.needs[key] for key in asked))
-    used = [name for name in world.clauses if complete or name in needed]
+    used = [name for name in world.clauses if (complete or name in needed) and name != left_out]
     shared = [world.clauses[name] for name in used if name in world.rules]
     shared += rng.sample(list(world.distractors), min(len(world.distractors), distractors))
     own = [world.clauses[name] for name in used if name not in world.rules]
@@ -115,11 +126,14 @@ def compose(rng: random.Random, world: World, asked: Sequence[str], *, complete:
 
 @cache
 def phrases(split: Split, family: str) -> Mapping[str, Any]:
-    """Clause name -> phrasings of one split; for records kind -> its fields and their phrasings.
+    """Clause name -> phrasings of one split; for records kind -> its fields and their phrasings; for scenarios, a folder of files,
+    name -> scenario.
 
     No two splits share a sentence (a test compares their skeletons).
     """
-    return yaml.safe_load((PHRASES / split / f"{family}.yaml").read_text())
+    folder = PHRASES / split / family
+    paths = sorted(folder.glob("*.yaml")) if folder.is_dir() else [folder.with_suffix(".yaml")]
+    return {name: entry for path in paths for name, entry in yaml.safe_load(path.read_text()).items()}
 
 
 class Writer:
@@ -157,14 +171,16 @@ class Writer:
             ]
         )
 
-    def money(self, amount: int | Decimal) -> str:
+    def money(self, amount: float | Decimal) -> str:
+        if isinstance(amount, float):
+            amount = int(amount) if amount.is_integer() else Decimal(f"{amount:.2f}")
         figure = f"{amount:,}" if self.rng.random() < 0.5 else f"{amount}"
         return self.rng.choice([f"${figure}", f"${figure}", f"USD {figure}", f"{figure} dollars"])
 
     def days(self, count: int) -> str:
         """A number of days with its unit."""
-        word = num2words(count)
-        return self.rng.choice([f"{count} days", f"{count} days", f"{word} days", f"{word} ({count}) days"])
+        word, unit = num2words(count), "day" if count == 1 else "days"
+        return self.rng.choice([f"{count} {unit}", f"{count} {unit}", f"{word} {unit}", f"{word} ({count}) {unit}"])
 
     def ref(self) -> str:
         """The number of a file, unlike any other."""

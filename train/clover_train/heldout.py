@@ -14,7 +14,7 @@ from typing import Any
 from clover_decide.question_base import MAX_GROUP
 from clover_decide.questions import AnyQuestion
 from clover_train.groups import World, compose
-from clover_train.stream import WORLDS, worlds
+from clover_train.stream import families, worlds
 
 
 def as_row(world: World, number: int, rng: random.Random) -> dict[str, Any]:
@@ -48,8 +48,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
     rng = random.Random(f"questions-{args.seed}")
-    for family in WORLDS:
-        for number, world in enumerate(worlds(args.seed, args.split, args.count // len(WORLDS), family)):
+    chosen = families(args.split)
+    for family in chosen:
+        for number, world in enumerate(worlds(args.seed, args.split, args.count // len(chosen), family)):
             sys.stdout.write(json.dumps(as_row(world, number, rng), ensure_ascii=False) + "\n")
 
 

@@ -26,7 +26,7 @@ from clover_decide.question_set import read_questions
 from clover_engine.engine import Engine, RowRequest, load_engine
 from clover_engine.pointing import features_of
 from clover_train.groups import Group, Split, World, compose
-from clover_train.stream import WORLDS, worlds
+from clover_train.stream import families, worlds
 
 
 def sentences(engine: Engine, split: Split, count: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -50,8 +50,9 @@ def sentences(engine: Engine, split: Split, count: int, seed: int) -> tuple[torc
 
 def _groups(split: Split, count: int, seed: int) -> Iterator[tuple[World, Group]]:
     rng = random.Random(f"pointer-{split}-{seed}")
-    for family in WORLDS:
-        for world in worlds(seed, split, count // len(WORLDS), family):
+    chosen = families(split)
+    for family in chosen:
+        for world in worlds(seed, split, count // len(chosen), family):
             keys = rng.sample(list(world.questions), min(len(world.questions), MAX_GROUP))
             yield world, compose(rng, world, keys, complete=True, distractors=rng.randint(0, 20), first=rng.random())
 

@@ -17,7 +17,7 @@ from typing import Any
 from clover_decide.facts import derive_facts
 from clover_decide.material import read_material
 from clover_decide.prompt import Prompter, answer_text, assign_codes, code_letters, question_line, slot_width
-from clover_decide.questions import AnyQuestion, Choice, Integer, MultiChoice, Quote, Score, Text
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, MultiChoice, Quote, Score, Text
 from clover_decide.slots import QuoteSource, quote_source
 from clover_engine.tokenizer import Tokenizer
 from clover_train.evidence import Finder, Span, find_tokens, finder
@@ -25,6 +25,8 @@ from clover_train.groups import SUBJECT, World, compose
 
 EASY = frozenset({"damage", "critical_asset", "count", "days", "patients"})
 """Questions learned early, and then asked less often."""
+UNKNOWN = 0.06
+"""Share of cases in which a clause is left out that closed questions need: the answers stay as drawn, so the loss teaches doubt."""
 VERBATIM = 0.92
 """Share of choices and scores whose codes are the options' own first tokens, where those allow it."""
 
@@ -110,7 +112,8 @@ class RowBuilder:
             keys = self._keys(case)
             # The same seed shuffles the shared clauses of every case alike.
             order = random.Random(seed)
-            group = compose(order, case, keys, complete=complete, distractors=distractors, first=first)
+            left_out = self._unknown(case, keys)
+            group = compose(order, case, keys, complete=complete, distractors=distractors, first=first, left_out=left_out)
             material = read_material(group.material)
             facts = derive_facts(material.text)
             prompts.append(tuple(self._prompter.material(material, facts)))
@@ -130,6 +133,14 @@ class RowBuilder:
         # What stands in the shared text was found in the first case already.
         new = [tuple(pair for pair in pairs if not i or pair[0][1] > shared) for i, pairs in enumerate(relations)]
         return Row(prompts[0][:shared], tuple(rest), tuple(map(tuple, same)), tuple(new))
+
+    def _unknown(self, world: World, keys: Sequence[str]) -> str | None:
+        """At times a clause of the case's own on which only closed answers rest: an open one could not be copied."""
+        if self._rng.random() >= UNKNOWN:
+            return None
+        open_ = [key for key in keys if not isinstance(world.questions[key], (Boolean, Choice, Score, MultiChoice))]
+        needed = frozenset().union(*(world.needs[key] for key in keys)) - world.rules - frozenset().union(*(world.needs[k] for k in open_))
+        return self._rng.choice(sorted(needed)) if needed else None
 
     def _keys(self, world: World) -> list[str]:
         """5 questions or more, at most a block of 8, in random order; those learned early less often."""

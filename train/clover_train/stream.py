@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 from clover_engine.tokenizer import Tokenizer
-from clover_train.groups import Split, World, Writer
+from clover_train.groups import PHRASES, Split, World, Writer
 from clover_train.packing import Batch, collate
 from clover_train.rows import Row, RowBuilder
-from clover_train.worlds import alert, chain, contract, dispatch, record
+from clover_train.worlds import alert, chain, contract, dispatch, record, scenario
 
 WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "contract": contract.world,
@@ -18,13 +18,24 @@ WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "dispatch": dispatch.world,
     "chain": chain.world,
     "record": record.world,
+    "scenario": scenario.world,
 }
-ROWS = ((("contract", "alert"), 2), (("dispatch", "chain"), 2), (("record", "chain"), 2), (("alert", "contract", "chain", "dispatch"), 1))
+ROWS = (
+    (("scenario",), 2),
+    (("scenario",), 2),
+    (("contract", "alert", "dispatch", "chain", "record"), 2),
+    (("alert", "scenario", "contract", "chain", "dispatch"), 1),
+)
 """The rows of a batch: families that take turns at it, and how many cases share the setting of a row that has several."""
 SEVERAL = 0.8
 """Share of rows with several cases; the others have one."""
 COPIES = 2
 """Noisy copies of a joint block."""
+
+
+def families(split: Split) -> list[str]:
+    """The families that a split has a book of: scenarios are for training alone."""
+    return [family for family in WORLDS if (PHRASES / split / f"{family}.yaml").is_file() or (PHRASES / split / family).is_dir()]
 
 
 def cases(family: str, split: Split, seed: str, number: int) -> list[World]:
