@@ -79,7 +79,7 @@ def batch(
         failed = 0
         for item in items:
             if item.number not in done:
-                result = _answer(decider, item, question_set, options)
+                result = answer(decider, item, question_set, options)
                 failed += "error" in result
                 sink.write(json_line({"row": item.number, "id": item.id, "sha": item.sha, "run": run, **result}) + "\n")
                 sink.flush()
@@ -89,7 +89,8 @@ def batch(
     return 1 if failed else 0
 
 
-def _answer(decider: Any, item: BatchRow, questions: QuestionSet, options: dict[str, Any]) -> dict[str, Any]:
+def answer(decider: Any, item: BatchRow, questions: QuestionSet, options: dict[str, Any]) -> dict[str, Any]:
+    """The row's `decision`, or its `error`; never raises for a row's sake."""
     if item.error is not None:
         return {"error": item.error.as_dict()}
     try:

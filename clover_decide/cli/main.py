@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from clover_decide.cli import batch, decide, demo, models, plugged, serve, validate
+from clover_decide.cli import batch, decide, demo, folder, models, plugged, serve, triage, validate
 from clover_decide.errors import CloverError, InputError
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("decide")(decide.decide_command)
 app.command("batch")(batch.batch)
+app.command("folder")(folder.folder)
+app.command("triage")(triage.triage)
 app.command("validate")(validate.validate)
 app.command("models")(models.models)
 app.command("serve")(serve.serve)

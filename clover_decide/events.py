@@ -1,0 +1,131 @@
+"""Security events as materials: Windows and Sysmon, CloudTrail, Suricata EVE, syslog, or any JSON object, one a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from clover_decide.errors import FormatError
+from clover_decide.files import parse_json
+
+Kind = Literal["windows", "cloudtrail", "suricata", "syslog", "json"]
+MAX_VALUE = 400
+"""Characters of a value that are shown; encoded scripts and packets run to thousands. What is left out is counted in the text."""
+MAX_FIELDS = 80
+"""Fields of an event that are shown; what is left out is counted in the text."""
+
+# RFC 3164 and RFC 5424, as far as both say who and when; the priority may be missing in files.
+_SYSLOG = re.compile(
+    r"^(?:<(?P<priority>\d{1,3})>)?(?:1 )?"
+    r"(?P<when>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,15}(?:Z|[+-]\d\d:?\d\d)?) "
+    r"(?P<host>[\w.:-]{1,255}) (?P<message>.+)$"
+)
+# Where each kind says what the event is called, when it was, and on what.
+_NAMES: dict[Kind, tuple[str, ...]] = {
+    "windows": ("EventRecordID", "RecordNumber"),
+    "cloudtrail": ("eventID",),
+    "suricata": ("flow_id",),
+    "json": ("id", "event_id", "uuid"),
+}
+_FIRST: dict[Kind, tuple[str, ...]] = {
+    "windows": ("EventID", "Channel", "Computer", "UtcTime", "User", "Image", "CommandLine", "ParentImage", "ParentCommandLine"),
+    "cloudtrail": ("eventName", "eventSource", "eventTime", "awsRegion", "sourceIPAddress", "userIdentity.type", "userIdentity.arn"),
+    "suricata": ("event_type", "timestamp", "src_ip", "src_port", "dest_ip", "dest_port", "proto", "alert.signature", "alert.severity"),
+    "json": (),
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. `text`: what the model reads, a field a line, the telling ones first; `left_out`: how many fields and parts of
+    values the bounds kept from it."""
+
+    kind: Kind
+    id: str | None
+    text: str
+    left_out: int = 0
+
+
+def read_event(line: str, where: str = "event") -> Event:
+    """An event from a line: a JSON object of a known or unknown format, or a syslog message.
+
+    Raises:
+        FormatError: neither; or JSON that ends too early or is otherwise malformed.
+    """
+    text = line.strip()
+    if text.startswith(("{", "[", '"')):
+        data = parse_json(text, where)
+        if not isinstance(data, dict) or not data:
+            raise FormatError("is no event", path=where, given=data, accepted="a JSON object with fields")
+        return _json_event(data)
+    found = _SYSLOG.match(text)
+    if not found:
+        raise FormatError("is no event", path=where, given=text[:120], accepted="a JSON object or a syslog message on one line")
+    fields = {"Time": found["when"], "Host": found["host"], "Message": found["message"]}
+    if found["priority"]:
+        fields = {"Priority": _priority(int(found["priority"])), **fields}
+    return _worded("syslog", None, fields)
+
+
+def _json_event(data: Mapping[str, Any]) -> Event:
+    fields = dict(_flat(data))
+    if "eventSource" in fields and "eventName" in fields:
+        kind: Kind = "cloudtrail"
+    elif "event_type" in fields and ("flow_id" in fields or "src_ip" in fields):
+        kind = "suricata"
+    elif any(name.rpartition(".")[2] == "EventID" for name in fields):
+        # Event logs come as they are, or nested in System and EventData.
+        kind, fields = "windows", {_short(name): value for name, value in fields.items()}
+    else:
+        kind = "json"
+    name = next((str(fields[key]) for key in _NAMES[kind] if key in fields), None)
+    first = {key: fields[key] for key in _FIRST[kind] if key in fields}
+    return _worded(kind, name, {**first, **fields})
+
+
+def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Fields with dotted names; empty ones are nothing to read."""
+    for key, value in data.items():
+        name = f"{before}{key}"
+        if isinstance(value, dict):
+            yield from _flat(value, f"{name}.")
+        elif isinstance(value, list):
+            if all(not isinstance(one, (dict, list)) for one in value) and value:
+                yield name, ", ".join(map(str, value))
+            else:
+                for i, one in enumerate(value):
+                    yield from _flat({str(i): one}, f"{name}.")
+        elif value not in (None, ""):
+            yield name, value
+
+
+def _short(name: str) -> str:
+    """A field of a Windows event without the envelope around it."""
+    for envelope in ("Event.", "System.", "EventData.", "winlog.", "event_data."):
+        name = name.removeprefix(envelope)
+    return name
+
+
+def _worded(kind: Kind, name: str | None, fields: Mapping[str, Any]) -> Event:
+    shown = list(fields.items())[:MAX_FIELDS]
+    left_out = len(fields) - len(shown)
+    lines = [f"Event ({kind}):"]
+    for key, value in shown:
+        text = str(value)
+        if len(text) > MAX_VALUE:
+            left_out += 1
+            text = f"{text[:MAX_VALUE]} … ({len(text) - MAX_VALUE} more characters)"
+        lines.append(f"{key}: {' '.join(text.split())}")
+    if len(fields) > MAX_FIELDS:
+        lines.append(f"({len(fields) - MAX_FIELDS} more fields)")
+    return Event(kind, name, "\n".join(lines), left_out)
+
+
+_SEVERITIES = ("emergency", "alert", "critical", "error", "warning", "notice", "informational", "debug")
+
+
+def _priority(value: int) -> str:
+    """RFC 5424, section 6.2.1: eight times the facility plus the severity."""
+    return f"{value} ({_SEVERITIES[value % 8]})"

@@ -1,0 +1,128 @@
+"""Tool calls as joint decisions: which tool, and then all of its arguments and what the caller asks besides together.
+
+Tools are described as the Model Context Protocol lists them: `name`, `description`, and `inputSchema`, a JSON Schema object. Each
+property is a question, put by its description; a string without format, pattern or enum is a quote of the situation. So the arguments
+always fit the schema, and what is written in them was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clover_decide.errors import QuestionError
+from clover_decide.json_schema import questions_of_schema
+from clover_decide.questions import Choice, Quote
+
+if TYPE_CHECKING:
+    from clover_decide.decider import Decider
+    from clover_decide.decision import Decision
+
+TOOL_QUESTION = "Which tool does what is asked for?"
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that was decided. `arguments` validate against the tool's schema; `others` are the answers to the caller's own questions.
+
+    probability: of the tool, times that of all answers together, given the tool and the rules.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any]
+    others: Mapping[str, Any]
+    probability: float
+    choice: Decision
+    decision: Decision
+
+
+def decide_call(
+    decider: Decider,
+    situation: Any,
+    tools: Sequence[Mapping[str, Any]],
+    *,
+    others: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Sequence[Any]] | None = None,
+    mode: Any = "joint",
+) -> ToolCall:
+    """Decide which tool to call, and how.
+
+    Args:
+        decider: the model.
+        situation: the material: what was asked for, and any policy.
+        tools: two or more tools as `tools/list` gives them.
+        others: questions that are answered along with the arguments, such as how risky the call is.
+        rules: by tool, rules over its arguments and the other questions (see `clover_decide.rules`).
+        mode: "joint", or "independent" for a call of the model for each argument.
+
+    Raises:
+        QuestionError: fewer than two tools, a repeated name, or a schema that cannot be asked; the message has the path.
+        LimitError: more arguments and other questions than a request holds.
+        RuleError: rules that cannot be read, or that leave no call.
+    """
+    named = _named(tools)
+    asked = {name: {**arguments(tool, f"tools.{name}"), **_own(others or {}, tool)} for name, tool in named.items()}
+    options = [{"value": name, "description": str(tool.get("description") or name)} for name, tool in named.items()]
+    choice = decider.decide(situation, {"tool": Choice(TOOL_QUESTION, options=options)}, mode=mode)
+    tool = str(choice["tool"].value)
+    kept = list((rules or {}).get(tool, ()))
+    if not asked[tool]:
+        return ToolCall(tool, {}, {}, choice.probability, choice, choice)
+    decision = decider.decide(situation, asked[tool], mode=mode, rules=kept or None, project=mode == "independent" and bool(kept))
+    values = decision.values()
+    own = {key: values[key] for key in others or {}}
+    given = {key: value for key, value in values.items() if key not in own}
+    return ToolCall(tool, given, own, choice.probability * decision.probability, choice, decision)
+
+
+def arguments(tool: Mapping[str, Any], path: str = "tool") -> dict[str, Any]:
+    """Questions for the arguments of a tool, by name.
+
+    Raises:
+        QuestionError: its schema is no object, or a property has no description or cannot be asked.
+    """
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, Mapping) or schema.get("type") != "object":
+        raise QuestionError("no schema of an object", path=f"{path}.inputSchema", given=schema, accepted='{"type": "object", …}')
+    properties = schema.get("properties") or {}
+    free = {name for name, prop in properties.items() if _free(prop)}
+    typed = {name: prop for name, prop in properties.items() if name not in free}
+    questions: dict[str, Any] = {}
+    if typed:
+        try:
+            questions, raw = questions_of_schema({**schema, "properties": typed})
+        except QuestionError as error:
+            raise QuestionError(error.problem, path=f"{path}.{error.path}", given=error.given, accepted=error.accepted) from None
+        if raw:
+            raise QuestionError("options that are no strings", path=f"{path}.{next(iter(raw))}", accepted="enums of strings")
+    for name in free:
+        text = properties[name].get("description")
+        if not isinstance(text, str) or not text.strip():
+            raise QuestionError("no description; it is the question put to the model", path=f"{path}.{name}", accepted="a description")
+        questions[name] = Quote(text)
+    return {name: questions[name] for name in properties}
+
+
+def _free(prop: Any) -> bool:
+    """Whether a property is a string about which the schema says no more."""
+    return isinstance(prop, Mapping) and prop.get("type") == "string" and not {"format", "pattern", "enum", "const", "oneOf"} & set(prop)
+
+
+def _named(tools: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    named: dict[str, Mapping[str, Any]] = {}
+    for i, tool in enumerate(tools):
+        name = tool.get("name") if isinstance(tool, Mapping) else None
+        if not isinstance(name, str) or not name or name in named:
+            raise QuestionError("no name of its own", path=f"tools[{i}].name", given=name, accepted="a name that no other tool has")
+        named[name] = tool
+    if len(named) < 2:
+        raise QuestionError("nothing to choose from", path="tools", given=list(named), accepted="two tools or more")
+    return named
+
+
+def _own(others: Mapping[str, Any], tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    taken = sorted(set(others) & set((tool.get("inputSchema") or {}).get("properties") or {}))
+    if taken:
+        raise QuestionError(f"{tool['name']} has an argument of that name", path=f"others.{taken[0]}", accepted="another id")
+    return others

@@ -1,0 +1,76 @@
+"""`triage` and `folder`: many inputs, of which some are bad."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run
+from tests.conftest import ROOT
+from tests.unit.test_documents import pdf, scan, word
+
+EVENTS = ROOT / "examples" / "alerts" / "events.jsonl"
+POLICY = ROOT / "examples" / "alerts" / "policy.txt"
+
+
+def test_each_event_gets_a_line_and_a_bad_one_stops_nothing() -> None:
+    done = run("triage", str(EVENTS), "--policy", str(POLICY), expect=1)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row.get("kind") for row in rows] == ["windows", "windows", "cloudtrail", "suricata", "syslog", None]
+    assert [row["row"] for row in rows] == [1, 2, 3, 4, 5, 6] and rows[1]["id"] == "88121"
+    for row in rows[:5]:
+        answers = {key: answer["value"] for key, answer in row["decision"]["answers"].items()}
+        assert row["decision"]["violations"] == [] and (answers["verdict"] == "false positive") == (answers["tactic"] == "none")
+    assert rows[5]["error"]["path"] == "row 6" and "malformed JSON" in rows[5]["error"]["problem"]
+
+
+def test_events_are_answered_as_they_come() -> None:
+    """The answer to a line is there before the next line is written."""
+    command = [sys.executable, "-m", "clover_decide.cli", "triage", "--pack", "alert", "--effort", "fast"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
+        assert process.stdin and process.stdout
+        for number in (1, 2):
+            process.stdin.write(b'{"id": "e%d", "what": "23 failed logins on fin-db-1"}\n' % number)
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["id"] == f"e{number}"
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [(b"\xff\xfe\n", "not UTF-8"), (b"x" * (1 << 21) + b"\n", "is too long"), (b'{"a": 1', "malformed JSON"), (b"hello\n", "is no event")],
+)
+def test_a_bad_event_is_told_and_the_next_is_read(line: bytes, said: str) -> None:
+    after = b'{"id": "last", "what": "nothing"}\n'
+    done = run("triage", "--effort", "fast", stdin=line + (b"" if line.endswith(b"\n") else b"\n") + after, expect=1)
+    bad, good = (json.loads(text) for text in done.stdout.splitlines())
+    assert said in bad["error"]["problem"] and bad["row"] == 1
+    assert good["id"] == "last" and good["row"] == 2 and "decision" in good
+
+
+def test_a_folder_becomes_a_table_and_a_page(tmp_path: Path) -> None:
+    folder, table, page = tmp_path / "in", tmp_path / "out.csv", tmp_path / "out.html"
+    folder.mkdir()
+    text = (ROOT / "examples" / "contract.txt").read_text()
+    (folder / "a <b>.txt").write_text(text)
+    pdf(folder / "b.pdf"), word(folder / "c.docx"), scan(folder / "d.pdf")
+    args = ("--pack", "contract", "--csv", str(table), "--html", str(page), "--evidence")
+    done = run("folder", str(folder), *args, expect=1)
+    assert b"4 documents, 1 not answered" in done.stderr
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["document"] for row in rows] == ["a <b>.txt", "b.pdf", "c.docx", "d.pdf"]
+    assert rows[0]["refund"] == "1550" and rows[0]["timely"] == "yes" and 0 < float(rows[0]["all together"]) <= 1
+    assert "has no text" in rows[3]["error"] and rows[3]["refund"] == "" and rows[1]["error"] == ""
+    shown = page.read_text()
+    assert "a &lt;b&gt;.txt" in shown and "<b>.txt" not in shown and "<blockquote>" in shown and "has no text" in shown
+    assert b"the output file exists" in run("folder", str(folder), *args, expect=2).stderr
+    (tmp_path / "empty").mkdir()
+    assert b"no documents" in run("folder", str(tmp_path / "empty"), "--pack", "contract", expect=2).stderr
