@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from clover_decide.facts import MAX_AMOUNTS, MAX_DATES, MAX_PAIRS, derive_facts
+from clover_decide.facts import derive_facts
+from clover_decide.facts.amounts import MAX_AMOUNTS
+from clover_decide.facts.dates import MAX_DATES, MAX_PAIRS
 
 
 def texts(material: str) -> list[str]:
