@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -47,10 +48,10 @@ class Read:
 
 
 def folder(
-    path: Annotated[Path, typer.Argument(help="A folder; .txt, .md, .pdf and .docx below it are read.")],
+    path: Annotated[Path, typer.Argument(help="A folder, whose .txt, .md, .pdf and .docx are read, or one document.")],
     questions: QuestionsOption = None,
     pack: PackOption = None,
-    table: Annotated[Path, typer.Option("--csv", help="The answers, a document a row.")] = Path("answers.csv"),
+    table: Annotated[Path | None, typer.Option("--csv", help="The answers, a document a row; stdout by default.")] = None,
     page: Annotated[Path | None, typer.Option("--html", help="A page of the answers with what they rest on.")] = None,
     mode: ModeOption = "joint",
     effort: EffortOption = "standard",
@@ -60,14 +61,14 @@ def folder(
     evidence: EvidenceOption = False,
     model: ModelOption = "clover-mini",
 ) -> int:
-    """Answer the same questions about every document of a folder.
+    """Answer the same questions about every document of a folder, as a table.
 
     clover-decide folder contracts/ --pack contract --csv answers.csv --html answers.html --evidence
 
     A document that cannot be read gets its error in the table and stops nothing; the exit code is 1 if there was one.
     """
     chosen = chosen_pack(questions, pack, rules, rule)
-    paths = list(documents(path))
+    paths = [path] if path.is_file() else list(documents(path))
     if not paths:
         raise InputError("no documents", path=str(path), accepted="a folder with .txt, .md, .pdf or .docx files")
     for output in (table, page):
@@ -81,13 +82,15 @@ def folder(
     decider.check(chosen.questions, **options)
     reads: list[Read] = []
     for document in paths:
-        reads.append(Read(str(document.relative_to(path)), _decide(decider, document, chosen.questions, options)))
+        name = path.name if document == path else str(document.relative_to(path))
+        reads.append(Read(name, _decide(decider, document, chosen.questions, options)))
         print(f"{len(reads)}/{len(paths)} {reads[-1].name}", file=sys.stderr)
-    _write_table(table, reads, list(chosen.questions.questions))
+    with table.open("x", encoding="utf-8", newline="") if table else nullcontext(sys.stdout) as file:
+        _write_table(file, reads, list(chosen.questions.questions))
     if page is not None:
         page.write_text(_page(path.name, reads, list(chosen.questions.questions)), encoding="utf-8")
     failed = sum(isinstance(read.result, CloverError) for read in reads)
-    print(f"{len(reads)} documents, {failed} not answered; {table}{f', {page}' if page else ''}", file=sys.stderr)
+    print(f"{len(reads)} documents, {failed} not answered", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -98,21 +101,20 @@ def _decide(decider: Any, document: Path, questions: Any, options: dict[str, Any
         return error
 
 
-def _write_table(path: Path, reads: Sequence[Read], keys: Sequence[str]) -> None:
+def _write_table(file: IO[str], reads: Sequence[Read], keys: Sequence[str]) -> None:
     """Columns: document, an answer and its probability for each question, the probability of all, whether to review, the error."""
-    with path.open("x", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        pairs = [column for key in keys for column in (key, f"{key} probability")]
-        writer.writerow(["document", *pairs, "all together", "needs review", "broken rules", "error"])
-        for read in reads:
-            match read.result:
-                case Decision() as decision:
-                    answers = [decision.answers[key] for key in keys]
-                    cells = [cell for a in answers for cell in (shown(a.value, a.label), f"{a.probability:.4f}")]
-                    review = "yes" if decision.needs_review else "no"
-                    writer.writerow([read.name, *cells, f"{decision.probability:.4f}", review, "; ".join(decision.violations), ""])
-                case error:
-                    writer.writerow([read.name, *[""] * (len(pairs) + 3), str(error)])
+    writer = csv.writer(file, lineterminator="\n")
+    pairs = [column for key in keys for column in (key, f"{key} probability")]
+    writer.writerow(["document", *pairs, "all together", "needs review", "broken rules", "error"])
+    for read in reads:
+        match read.result:
+            case Decision() as decision:
+                answers = [decision.answers[key] for key in keys]
+                cells = [cell for a in answers for cell in (shown(a.value, a.label), f"{a.probability:.4f}")]
+                review = "yes" if decision.needs_review else "no"
+                writer.writerow([read.name, *cells, f"{decision.probability:.4f}", review, "; ".join(decision.violations), ""])
+            case error:
+                writer.writerow([read.name, *[""] * (len(pairs) + 3), str(error)])
 
 
 def _page(title: str, reads: Sequence[Read], keys: Sequence[str]) -> str:

@@ -53,7 +53,9 @@ def tell(name: str, book: Mapping[str, Any], setting: Writer, case: Writer) -> W
     shared = {key: values[key] for key in book.get("setting") or {}}
     clauses = {key: say(setting, form, shared) for key, form in book["rules"].items()}
     clauses |= {key: say(case, form, values) for key, form in book["facts"].items()}
-    remarks = [say(setting, [text], values) for text in setting.rng.sample(book["remarks"], min(REMARKS, len(book["remarks"])))]
+    # Remarks are shared as well, so those that name something of the case are left out.
+    remarks = [text for text in book["remarks"] if _named(text) <= set(shared)]
+    remarks = [say(setting, [text], shared) for text in setting.rng.sample(remarks, min(REMARKS, len(remarks)))]
     questions = {key: ask(case, form, values) for key, form in book["questions"].items()}
     answers = {key: _answer(form, evaluate(form["answer"], values)) for key, form in book["questions"].items()}
     needs = {key: frozenset(step for step in form["from"] if "~" not in step) for key, form in book["questions"].items()}
@@ -128,6 +130,11 @@ def say(w: Writer, form: Any, values: Mapping[str, Any]) -> str:
         form = form["say"][values[form["by"]]]
     text = _Wording(w).vformat(w.rng.choice(form), (), values)
     return text[0].upper() + text[1:]
+
+
+def _named(text: str) -> set[str]:
+    """The values that a phrasing shows."""
+    return {name.partition(".")[0].partition("[")[0] for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
 def ask(w: Writer, form: Mapping[str, Any], values: Mapping[str, Any]) -> AnyQuestion:
