@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
+
+from clover_decide.rules.formula import Formula, all_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,20 @@ class OptionsOf:
 
     key: str
     counted: bool = False
+
+
+@dataclass(frozen=True)
+class Cases:
+    """A value that depends on conditions, of which exactly one holds: `c ? a : b`, and what is made of it."""
+
+    cases: tuple[tuple[Formula, Any], ...]
+
+    @classmethod
+    def of(cls, condition: Formula, value: Any) -> tuple[tuple[Formula, Any], ...]:
+        """The cases of a value that is taken where a condition holds."""
+        if isinstance(value, Cases):
+            return tuple((all_of([condition, inner]), one) for inner, one in value.cases)
+        return ((condition, value),)
 
 
 KINDS: dict[tuple[str, str, str], Literal["number", "date", "days"]] = {

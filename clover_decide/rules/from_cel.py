@@ -11,18 +11,18 @@ Beyond the specification, whole and decimal numbers may be mixed, and a date may
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
 from clover_decide.errors import RuleError
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
 from clover_decide.rules.cel_library import evaluated, library, parse
-from clover_decide.rules.cel_values import KINDS, AnswerOf, OptionsOf, RestOf, Sum
+from clover_decide.rules.cel_values import KINDS, AnswerOf, Cases, OptionsOf, RestOf, Sum
 from clover_decide.rules.domains import unit
 from clover_decide.rules.formula import AtLeast, Count, Fixed, Formula, Has, In, Linear, Multiple, Not, Opaque, all_of, any_of, if_else
 
-MAX_LENGTH, MAX_BRACKETS, MAX_DIGITS = 1_000, 60, 30
+MAX_LENGTH, MAX_BRACKETS, MAX_DIGITS, MAX_CASES = 1_000, 60, 30, 32
 LOOPS = {"all", "exists", "exists_one", "map", "filter", "reduce"}
 _SWAPPED = {"relation_gt": "relation_lt", "relation_ge": "relation_le"}
 
@@ -49,7 +49,7 @@ def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) ->
 
 
 def _is_condition(value: Any) -> bool:
-    return not isinstance(value, AnswerOf | OptionsOf | RestOf | Sum | str | tuple)
+    return not isinstance(value, AnswerOf | Cases | OptionsOf | RestOf | Sum | str | tuple)
 
 
 def _has_opaque(formula: Formula) -> bool:
@@ -105,7 +105,7 @@ class _Compiler:
             case "relation" if len(children) == 2:
                 return self._relation(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
             case "addition" | "multiplication" if len(children) == 2:
-                return self._arithmetic(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
+                return self._made(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
             case "unary" if len(children) == 2:
                 return self._unary(children[0].data, self._value(children[1]))
             case "literal":
@@ -115,15 +115,29 @@ class _Compiler:
             case "ident_arg":
                 return self._call(str(children[0]), children[1:])
             case "list_lit":
-                return tuple(self._value(item) for item in (children[0].children if children else ()))
+                return self._items(children[0].children if children else ())
             case _ if len(children) == 1 and tree.data not in ("member_dot", "map_lit"):
                 return self._value(children[0])
         raise _NotSymbolicError
 
-    def _choose(self, condition: Any, then: Any, otherwise: Any) -> Formula:
-        if not _is_condition(condition) or not _is_condition(then) or not _is_condition(otherwise):
+    def _choose(self, condition: Any, then: Any, otherwise: Any) -> Any:
+        if not _is_condition(condition) or _is_condition(then) != _is_condition(otherwise):
             raise _NotSymbolicError
-        return if_else(condition, then, otherwise)
+        if _is_condition(then):
+            return if_else(condition, then, otherwise)
+        return self._cases([*Cases.of(condition, then), *Cases.of(Not(condition), otherwise)])
+
+    def _cases(self, cases: list[tuple[Formula, Any]]) -> Cases:
+        if len(cases) > MAX_CASES:
+            raise _NotSymbolicError
+        return Cases(tuple(cases))
+
+    def _made(self, operator: str, left: Any, right: Any) -> Any:
+        """The arithmetic of every pair of cases."""
+        if not isinstance(left, Cases) and not isinstance(right, Cases):
+            return self._arithmetic(operator, left, right)
+        pairs = [(all_of([a, b]), x, y) for a, x in Cases.of(Fixed(True), left) for b, y in Cases.of(Fixed(True), right)]
+        return self._cases([(condition, self._arithmetic(operator, x, y)) for condition, x, y in pairs])
 
     def _literal(self, token: Any) -> Any:
         celpy = library()
@@ -158,11 +172,16 @@ class _Compiler:
             case Choice() | Quote() | Text():
                 return AnswerOf(name)
 
+    def _items(self, trees: Sequence[Any]) -> tuple[Any, ...]:
+        values = tuple(self._value(item) for item in trees)
+        if any(isinstance(value, Cases) for value in values):
+            raise _NotSymbolicError
+        return values
+
     def _call(self, name: str, arguments: list[Any]) -> Any:
         if name in LOOPS or name == "has":
             raise self._error(f"{name}() is not available", accepted="comparisons, && || !, + - *, in, size, duration, timestamp")
-        values = [self._value(item) for item in (arguments[0].children if arguments else ())]
-        match name, values:
+        match name, list(self._items(arguments[0].children if arguments else ())):
             case "size", [OptionsOf(key, False)]:
                 return OptionsOf(key, counted=True)
             case "duration" | "timestamp", [str(text)]:
@@ -181,6 +200,8 @@ class _Compiler:
         return Sum({}, moment.toordinal() + Fraction((moment - since) // dt.timedelta(microseconds=1), 86_400_000_000), "date")
 
     def _unary(self, operator: str, value: Any) -> Any:
+        if isinstance(value, Cases):
+            return Cases(tuple((condition, self._unary(operator, one)) for condition, one in value.cases))
         if operator == "unary_not" and _is_condition(value):
             return Not(value)
         if operator == "unary_neg" and isinstance(value, Sum) and value.kind != "date":
@@ -215,6 +236,11 @@ class _Compiler:
     def _relation(self, operator: str, left: Any, right: Any) -> Formula:
         if operator in _SWAPPED:
             operator, left, right = _SWAPPED[operator], right, left
+        if isinstance(left, Cases) or isinstance(right, Cases):
+            pairs = [(all_of([a, b]), x, y) for a, x in Cases.of(Fixed(True), left) for b, y in Cases.of(Fixed(True), right)]
+            if len(pairs) > MAX_CASES:
+                raise _NotSymbolicError
+            return any_of([all_of([condition, self._relation(operator, x, y)]) for condition, x, y in pairs])
         if isinstance(left, RestOf) or isinstance(right, RestOf):
             return self._divided(operator, left, right)
         left, right = self._as_date(left, right), self._as_date(right, left)

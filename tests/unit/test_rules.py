@@ -135,6 +135,15 @@ CEL = [
     "days in [1, 2, 4]",
     "(days > 0 ? days : -days) >= 2",
     "1 / days == 1",
+    *(
+        CHOSEN := [
+            "kind == (days > 2 ? 'a' : late ? 'b' : 'c')",
+            "days + (late ? 1 : 0) - (level > 0 ? level : 2) >= 2",
+            "(late ? days : level) == (kind == 'a' ? 2 : 1)",
+            "-(late ? days : 1) < (level == 0 ? -1 : 0)",
+            "(late ? end : start) >= (level > 0 ? start : end)",
+        ]
+    ),
 ]
 
 
@@ -170,6 +179,20 @@ def test_expressions_mean_what_cel_python_says_they_mean(source: str) -> None:
         assert (not rules.violations(answers)) == expected, answers
         seen.add(expected)
     assert seen == {True, False}
+
+
+@pytest.mark.parametrize("source", CHOSEN)
+def test_values_chosen_by_conditions_are_known_before_all_answers_are(source: str) -> None:
+    (formula,) = read_rules(source, QUESTIONS).formulas
+    assert "Opaque" not in repr(formula)
+
+
+def test_an_answer_that_follows_from_two_amounts_is_found_among_ten_thousand_millions() -> None:
+    amounts = {key: Integer("?", minimum=0, maximum=99999) for key in ("back", "fee")}
+    questions = read_questions({**amounts, "step": Choice("?", options=("both", "refund", "bill", "close"))})
+    rules = read_rules("step == (back > 0 ? (fee > 0 ? 'both' : 'refund') : (fee > 0 ? 'bill' : 'close'))", questions)
+    assert feasible(rules.formulas, rules.state({"step": "both"})) is True
+    assert feasible(rules.formulas, rules.state({"step": "both", "fee": 0})) is False
 
 
 def test_decimal_sums_are_exact() -> None:
