@@ -53,6 +53,7 @@ def draw(values: dict[str, Any], paths: list[Path]) -> None:
 
     matplotlib.use("agg")
     from matplotlib import pyplot
+    from matplotlib.patches import Circle
 
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for axis, title, orders in zip(axes, ("before", "after"), ({}, values), strict=True):
@@ -66,7 +67,7 @@ def draw(values: dict[str, Any], paths: list[Path]) -> None:
             size = orders.get(zone, "unchanged")
             radius = radius if size == "unchanged" else 0 if size == "cleared" else int(size.split()[0])
             # Drawn twice as large as they are, to be seen.
-            axis.add_patch(pyplot.Circle(middle, 2 * radius / 1000, color=colour, alpha=0.25))
+            axis.add_patch(Circle(middle, 2 * radius / 1000, color=colour, alpha=0.25))
             axis.annotate(f"{radius} m" if radius else "cleared", middle, ha="center", va="center", fontsize=8, color=colour)
         if (emergency := orders.get("emergency", "none")) != "none":
             axis.plot(*PLACES[emergency], "*", color="tab:red", markersize=18, alpha=0.5)
