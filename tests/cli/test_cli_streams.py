@@ -20,7 +20,8 @@ POLICY = ROOT / "examples" / "alerts" / "policy.txt"
 
 
 def test_each_event_gets_a_line_and_a_bad_one_stops_nothing() -> None:
-    done = run("triage", str(EVENTS), "--policy", str(POLICY), expect=1)
+    cut_off = b'{"EventID": 1, "Computer": "build-07", "Image": "C:\\\\Windows\\\\System32\\\\whoami.exe", "Comm'
+    done = run("triage", "--policy", str(POLICY), stdin=EVENTS.read_bytes() + cut_off, expect=1)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row.get("kind") for row in rows] == ["windows", "windows", "cloudtrail", "suricata", "syslog", None]
     assert [row["row"] for row in rows] == [1, 2, 3, 4, 5, 6] and rows[1]["id"] == "88121"
