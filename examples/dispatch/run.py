@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,7 @@ def score(decider: Decider) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--message", default=messages()[4]["message"])
-    parser.add_argument("--out", type=Path, default=Path("dispatch-map"))
+    parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "dispatch-map")
     parser.add_argument("--score", action="store_true")
     parser.add_argument("--model", default="clover-mini")
     parser.add_argument("--dtype", default="float32")
