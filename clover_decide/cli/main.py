@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from clover_decide.cli import batch, decide, demo, folder, models, plugged, serve, triage, validate
+from clover_decide.cli import batch, decide, demo, folder, models, play, plugged, serve, triage, validate
 from clover_decide.errors import CloverError, InputError
 
 app = typer.Typer(
@@ -33,6 +33,7 @@ app.command("validate")(validate.validate)
 app.command("models")(models.models)
 app.command("serve")(serve.serve)
 app.add_typer(serve.keys, name="keys")
+app.add_typer(play.play, name="play")
 for point in sorted(entry_points(group="clover_decide.commands"), key=lambda p: p.name):
     plugged.add(app, point)
 

@@ -1,0 +1,1 @@
+"""Chinese chess, one joint decision a turn: needs the extra `xiangqi` (cchess, which has the rules)."""
