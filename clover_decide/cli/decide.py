@@ -26,12 +26,13 @@ from clover_decide.cli.options import (
     json_line,
     read_stdin,
 )
+from clover_decide.documents import read_document
 from clover_decide.errors import InputError
 from clover_decide.files import load_structured, read_text
 
 
 def decide_command(
-    material: Annotated[str | None, typer.Argument(help="A text, .json or .yaml file; - reads stdin.")] = None,
+    material: Annotated[str | None, typer.Argument(help="A text, .pdf, .docx, .json or .yaml file; - reads stdin.")] = None,
     text: Annotated[str | None, typer.Option("--text", help="The material itself.")] = None,
     questions: QuestionsOption = None,
     pack: PackOption = None,
@@ -99,4 +100,6 @@ def _material(material: str | None, text: str | None) -> Any:
         return read_stdin()
     assert material is not None
     path = Path(material)
-    return load_structured(path) if path.suffix in (".json", ".yaml", ".yml") else read_text(path)
+    if path.suffix in (".json", ".yaml", ".yml"):
+        return load_structured(path)
+    return read_document(path) if path.suffix.lower() in (".pdf", ".docx") else read_text(path)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.running import run
 from tests.conftest import ROOT
-from tests.unit.test_documents import pdf, scan, word
+from tests.unit.test_documents import LINES, pdf, scan, word
 
 EVENTS = ROOT / "examples" / "alerts" / "events.jsonl"
 POLICY = ROOT / "examples" / "alerts" / "policy.txt"
@@ -54,6 +54,15 @@ def test_a_bad_event_is_told_and_the_next_is_read(line: bytes, said: str) -> Non
     bad, good = (json.loads(text) for text in done.stdout.splitlines())
     assert said in bad["error"]["problem"] and bad["row"] == 1
     assert good["id"] == "last" and good["row"] == 2 and "decision" in good
+
+
+def test_one_document_is_read_as_a_folder_reads_it(tmp_path: Path) -> None:
+    document, asked = pdf(tmp_path / "a.pdf"), tmp_path / "asked.yaml"
+    asked.write_text("sum: {type: quote, text: 'How much is the deposit?'}")
+    done = run("decide", str(document), "--pack", "contract", "--json", "--effort", "fast", "--no-compare")
+    quoted = run("decide", str(document), "--json", "--effort", "fast", "--no-compare", "-q", str(asked))
+    assert json.loads(quoted.stdout)["answers"]["sum"]["value"] in " ".join(LINES) and json.loads(done.stdout)["answers"]
+    assert b"has no text" in run("decide", str(scan(tmp_path / "b.pdf")), "--pack", "contract", expect=2).stderr
 
 
 def test_a_folder_becomes_a_table_and_a_page(tmp_path: Path) -> None:

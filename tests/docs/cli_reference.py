@@ -7,7 +7,21 @@ import subprocess
 import sys
 
 COMMANDS = (
-    *("", "demo", "decide", "batch", "folder", "triage", "validate", "models", "play xiangqi", "serve", "keys add", "keys revoke", "keys list"),
+    *(
+        "",
+        "demo",
+        "decide",
+        "batch",
+        "folder",
+        "triage",
+        "validate",
+        "models",
+        "play xiangqi",
+        "serve",
+        "keys add",
+        "keys revoke",
+        "keys list",
+    ),
     *("eval", "eval run", "eval report", "eval sets", "eval runners", "eval evidence", "calibrate", "thresholds", "bench", "load"),
 )
 HEAD = """# Command line
