@@ -191,7 +191,7 @@ def test_clients_of_ours(url: str, tiny: Decider) -> None:
             client.decide("Paid.", {"a": {"type": "choice", "text": "?", "options": ["x"]}})
         kinds = [type(item) for item in client.decide_many(["Paid.", "", "Not."], questions)]
         assert kinds[0] is kinds[2] is Decision and issubclass(kinds[1], InputError)
-        assert len(client.packs()) == 3
+        assert len(client.packs()) == 4
 
     async def together() -> list[Decision]:
         async with AsyncClient(url) as client:

@@ -101,7 +101,7 @@ def test_correspondence_and_policy_are_read_with_what_they_belong_to(http: httpx
 
 def test_packs_are_listed_with_questions_that_can_be_asked(http: httpx.Client) -> None:
     packs = http.get("/v1/packs").json()["packs"]
-    assert [pack["name"] for pack in packs] == ["alert", "contract", "dispatch"]
+    assert [pack["name"] for pack in packs] == ["alert", "contract", "dispatch", "triage"]
     answer = http.post("/v1/decide", json={"material": packs[0]["example"], "questions": packs[0]["questions"]})
     assert answer.status_code == 200, answer.text
 

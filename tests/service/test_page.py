@@ -19,7 +19,7 @@ ROWS = "[...document.querySelectorAll('#answers tbody tr')].map(row => [...row.c
 def test_a_pack_is_tried_in_both_modes(tiny: Decider, tmp_path: Path) -> None:
     pack = load_pack("contract")
     with serving(tiny) as url, browsing(url, tmp_path) as page:
-        assert page.until("[...document.getElementById('pack').options].map(o => o.value).join()") == "alert,contract,dispatch"
+        assert page.until("[...document.getElementById('pack').options].map(o => o.value).join()") == "alert,contract,dispatch,triage"
         page.value("pack.value = 'contract', pack.dispatchEvent(new Event('change'))")
         assert page.value("material.value") == pack.example.strip()
         page.value(SUBMIT)
