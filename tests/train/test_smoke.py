@@ -57,7 +57,7 @@ def test_train_resume_export_answer(base: Path, tmp_path: Path) -> None:
     resumed = train(base, tmp_path / "cut", 8, "--resume")
     for key in ("step", "groups", "tokens"):
         assert [e[key] for e in resumed] == [e[key] for e in log]
-    export = [sys.executable, "-m", "clover_train.export", str(tmp_path / "whole"), str(base), str(tmp_path / "model")]
+    export = [sys.executable, "-m", "clover_train.export", str(tmp_path / "whole"), str(base), str(tmp_path / "model"), "--batches", "1"]
     subprocess.run(export, check=True, timeout=120)
     decision = Decider(tmp_path / "model").decide(load_pack("contract").example, load_pack("contract").questions)
     assert set(decision.answers) == set(load_pack("contract").questions.questions)
