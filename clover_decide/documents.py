@@ -28,7 +28,12 @@ def read_document(path: Path) -> str:
         raise FormatError(f"cannot be read ({error.strerror})", path=str(path), accepted="an existing file") from None
     if size > MAX_DOCUMENT_BYTES:
         raise FormatError(f"{size} bytes", path=str(path), accepted=f"at most {MAX_DOCUMENT_BYTES} bytes")
-    text = reader(path)
+    if path.is_dir():
+        raise FormatError("is a folder", path=str(path), accepted="a document")
+    try:
+        text = reader(path)
+    except OSError as error:
+        raise FormatError(f"cannot be read ({error.strerror})", path=str(path), accepted="a readable file") from None
     if not text.strip():
         raise FormatError("has no text", path=str(path), accepted="a document with text; scans need text recognition first")
     return text

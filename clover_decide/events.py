@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,13 +14,15 @@ from clover_decide.files import parse_json
 Kind = Literal["windows", "cloudtrail", "suricata", "syslog", "json"]
 MAX_VALUE = 400
 """Characters of a value that are shown; encoded scripts and packets run to thousands. What is left out is counted in the text."""
+MAX_NAME = 120
+"""Characters of a field's name that are shown."""
 MAX_FIELDS = 80
 """Fields of an event that are shown; what is left out is counted in the text."""
 
 # RFC 3164 and RFC 5424, as far as both say who and when; the priority may be missing in files.
 _SYSLOG = re.compile(
-    r"^(?:<(?P<priority>\d{1,3})>)?(?:1 )?"
-    r"(?P<when>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,15}(?:Z|[+-]\d\d:?\d\d)?) "
+    r"^(?:<(?P<priority>1[0-8]\d|19[01]|\d{1,2})>)?(?:1 )?"
+    r"(?P<when>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]{8,15}(?:Z|[+-]\d\d:?\d\d)?|-) "
     r"(?P<host>[\w.:-]{1,255}) (?P<message>.+)$"
 )
 # Where each kind says what the event is called, when it was, and on what.
@@ -54,12 +57,12 @@ def read_event(line: str, where: str = "event") -> Event:
     Raises:
         FormatError: neither; or JSON that ends too early or is otherwise malformed.
     """
-    text = line.strip()
+    text = line.strip().removeprefix("\ufeff")
     if text.startswith(("{", "[", '"')):
         data = parse_json(text, where)
         if not isinstance(data, dict) or not data:
             raise FormatError("is no event", path=where, given=data, accepted="a JSON object with fields")
-        return _json_event(data)
+        return _json_event(data, where)
     found = _SYSLOG.match(text)
     if not found:
         raise FormatError("is no event", path=where, given=text[:120], accepted="a JSON object or a syslog message on one line")
@@ -69,15 +72,17 @@ def read_event(line: str, where: str = "event") -> Event:
     return _worded("syslog", None, fields)
 
 
-def _json_event(data: Mapping[str, Any]) -> Event:
+def _json_event(data: Mapping[str, Any], where: str) -> Event:
     fields = dict(_flat(data))
+    if not fields:
+        raise FormatError("is an event without content", path=where, accepted="a JSON object with fields that are not empty")
     if "eventSource" in fields and "eventName" in fields:
         kind: Kind = "cloudtrail"
     elif "event_type" in fields and ("flow_id" in fields or "src_ip" in fields):
         kind = "suricata"
-    elif any(name.rpartition(".")[2] == "EventID" for name in fields):
+    elif any(_short(name) in ("EventID", "event_id", "EventID.#text") for name in fields):
         # Event logs come as they are, or nested in System and EventData.
-        kind, fields = "windows", {_short(name): value for name, value in fields.items()}
+        kind, fields = "windows", _shortened(fields)
     else:
         kind = "json"
     name = next((str(fields[key]) for key in _NAMES[kind] if key in fields), None)
@@ -101,8 +106,15 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield name, value
 
 
+def _shortened(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields without their envelopes, but for those whose short name another has as well."""
+    short = Counter(_short(name) for name in fields)
+    return {_short(name) if short[_short(name)] == 1 else name: value for name, value in fields.items()}
+
+
 def _short(name: str) -> str:
     """A field of a Windows event without the envelope around it."""
+    # One after the other, as they are nested.
     for envelope in ("Event.", "System.", "EventData.", "winlog.", "event_data."):
         name = name.removeprefix(envelope)
     return name
@@ -117,7 +129,11 @@ def _worded(kind: Kind, name: str | None, fields: Mapping[str, Any]) -> Event:
         if len(text) > MAX_VALUE:
             left_out += 1
             text = f"{text[:MAX_VALUE]} … ({len(text) - MAX_VALUE} more characters)"
-        lines.append(f"{key}: {' '.join(text.split())}")
+        name_shown = " ".join(str(key).split())
+        if len(name_shown) > MAX_NAME:
+            left_out += 1
+            name_shown = f"{name_shown[:MAX_NAME]}…"
+        lines.append(f"{name_shown}: {' '.join(text.split())}")
     if len(fields) > MAX_FIELDS:
         lines.append(f"({len(fields) - MAX_FIELDS} more fields)")
     return Event(kind, name, "\n".join(lines), left_out)

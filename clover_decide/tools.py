@@ -11,14 +11,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clover_decide.errors import QuestionError
+from clover_decide.errors import InputError, QuestionError, RuleError
 from clover_decide.json_schema import questions_of_schema
 from clover_decide.questions import Choice, Quote
+from clover_decide.rules import read_rules
 
 if TYPE_CHECKING:
     from clover_decide.decider import Decider
     from clover_decide.decision import Decision
 
+_KNOWN = {
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "title",
+    "description",
+    "$schema",
+    "$defs",
+    "definitions",
+    "$id",
+    "$comment",
+}
+_PLAIN = {"type", "title", "description", "default", "examples", "$comment", "deprecated"}
+"""What a schema and a free string may say: a keyword that were passed over could make a call invalid."""
 TOOL_QUESTION = "Which tool does what is asked for?"
 
 
@@ -61,12 +77,21 @@ def decide_call(
         LimitError: more arguments and other questions than a request holds.
         RuleError: rules that cannot be read, or that leave no call.
     """
-    named = _named(tools)
+    named, given_rules = _named(tools), rules or {}
+    stray = sorted(set(given_rules) - set(named))
+    if stray:
+        raise RuleError("names an unknown tool", path=f"rules.{stray[0]}", accepted=", ".join(named))
+    if others is not None and not isinstance(others, Mapping):
+        raise QuestionError("no questions by id", path="others", given=others, accepted="a mapping id -> question")
     asked = {name: {**arguments(tool, f"tools.{name}"), **_own(others or {}, tool)} for name, tool in named.items()}
     options = [{"value": name, "description": str(tool.get("description") or name)} for name, tool in named.items()]
+    # Every tool is looked at before one is chosen: whether a call can be made must not depend on the model.
+    for name, questions in asked.items():
+        if questions:
+            _checked(decider, name, questions, given_rules.get(name, ()))
     choice = decider.decide(situation, {"tool": Choice(TOOL_QUESTION, options=options)}, mode=mode)
     tool = str(choice["tool"].value)
-    kept = list((rules or {}).get(tool, ()))
+    kept = list(given_rules.get(tool, ()))
     if not asked[tool]:
         return ToolCall(tool, {}, {}, choice.probability, choice, choice)
     decision = decider.decide(situation, asked[tool], mode=mode, rules=kept or None, project=mode == "independent" and bool(kept))
@@ -74,6 +99,13 @@ def decide_call(
     own = {key: values[key] for key in others or {}}
     given = {key: value for key, value in values.items() if key not in own}
     return ToolCall(tool, given, own, choice.probability * decision.probability, choice, decision)
+
+
+def _checked(decider: Decider, name: str, questions: Mapping[str, Any], rules: Sequence[Any]) -> None:
+    try:
+        read_rules(list(rules), decider.check(questions))
+    except InputError as error:
+        raise error.at(f"tools.{name}") from None
 
 
 def arguments(tool: Mapping[str, Any], path: str = "tool") -> dict[str, Any]:
@@ -85,7 +117,16 @@ def arguments(tool: Mapping[str, Any], path: str = "tool") -> dict[str, Any]:
     schema = tool.get("inputSchema")
     if not isinstance(schema, Mapping) or schema.get("type") != "object":
         raise QuestionError("no schema of an object", path=f"{path}.inputSchema", given=schema, accepted='{"type": "object", …}')
+    unknown = sorted(set(schema) - _KNOWN)
+    if unknown:
+        raise QuestionError(
+            f"keyword {unknown[0]!r} is not supported", path=f"{path}.inputSchema.{unknown[0]}", accepted=", ".join(sorted(_KNOWN))
+        )
     properties = schema.get("properties") or {}
+    missing = sorted(set(schema.get("required") or ()) - set(properties)) if isinstance(properties, Mapping) else []
+    if not isinstance(properties, Mapping) or missing:
+        given = missing or properties
+        raise QuestionError("no property for what is required", path=f"{path}.inputSchema", given=given, accepted="properties by name")
     free = {name for name, prop in properties.items() if _free(prop)}
     typed = {name: prop for name, prop in properties.items() if name not in free}
     questions: dict[str, Any] = {}
@@ -97,6 +138,12 @@ def arguments(tool: Mapping[str, Any], path: str = "tool") -> dict[str, Any]:
         if raw:
             raise QuestionError("options that are no strings", path=f"{path}.{next(iter(raw))}", accepted="enums of strings")
     for name in free:
+        refused = sorted(set(properties[name]) - _PLAIN)
+        if refused:
+            where = f"{path}.{name}.{refused[0]}"
+            raise QuestionError(
+                f"keyword {refused[0]!r} is not supported for a string that is quoted", path=where, accepted="a pattern or an enum"
+            )
         text = properties[name].get("description")
         if not isinstance(text, str) or not text.strip():
             raise QuestionError("no description; it is the question put to the model", path=f"{path}.{name}", accepted="a description")

@@ -71,9 +71,7 @@ def folder(
     paths = [path] if path.is_file() else list(documents(path))
     if not paths:
         raise InputError("no documents", path=str(path), accepted="a folder with .txt, .md, .pdf or .docx files")
-    for output in (table, page):
-        if output is not None and output.exists():
-            raise InputError("the output file exists", path=str(output), accepted="a new file")
+    _check_outputs(table, page)
     options: dict[str, Any] = {"mode": mode, "effort": effort, "rules": chosen.rules, "abstain": chosen_limits(abstain)}
     options |= {"evidence": evidence, "independent": page is not None and mode == "joint"}
     from clover_decide.decider import Decider
@@ -83,6 +81,8 @@ def folder(
     reads: list[Read] = []
     for document in paths:
         name = path.name if document == path else str(document.relative_to(path))
+        # A name need not be UTF-8; what is written is.
+        name = name.encode("utf-8", "backslashreplace").decode()
         reads.append(Read(name, _decide(decider, document, chosen.questions, options)))
         print(f"{len(reads)}/{len(paths)} {reads[-1].name}", file=sys.stderr)
     with table.open("x", encoding="utf-8", newline="") if table else nullcontext(sys.stdout) as file:
@@ -92,6 +92,19 @@ def folder(
     failed = sum(isinstance(read.result, CloverError) for read in reads)
     print(f"{len(reads)} documents, {failed} not answered", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _check_outputs(table: Path | None, page: Path | None) -> None:
+    """Before anything is asked: what is answered must find its place."""
+    if table is not None and table == page:
+        raise InputError("is the same file twice", path="--csv / --html", given=str(table), accepted="two files")
+    for output in (table, page):
+        if output is None:
+            continue
+        if output.exists():
+            raise InputError("the output file exists", path=str(output), accepted="a new file")
+        if not output.parent.is_dir():
+            raise InputError("no such folder", path=str(output.parent), accepted="an existing folder")
 
 
 def _decide(decider: Any, document: Path, questions: Any, options: dict[str, Any]) -> Decision | CloverError:

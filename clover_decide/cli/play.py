@@ -85,10 +85,17 @@ def xiangqi(
     from clover_decide.xiangqi.match import match
     from clover_decide.xiangqi.position import START, Position
 
-    start = Position(fen).fen + " - - 0 1" if fen else START
+    start = Position(fen).fen + " - - 0 1" if fen is not None else START
     if resume and (fen or games > 1):
         raise InputError("goes on with one game", path="--resume", accepted="--resume without --fen and --games")
+    if games > 1 and "human" in (red, black):
+        raise InputError("people play one game at a time", path="--games", given=games, accepted="--games 1")
+    if save is not None and (save.exists() or not save.parent.is_dir()):
+        problem = "the file exists" if save.exists() else "no such folder"
+        raise InputError(problem, path="--save", given=str(save), accepted="a new file in an existing folder")
     begun = read_game(resume) if resume else None
+    if begun is not None and begun.result != "*":
+        raise InputError(f"the game is over ({begun.result})", path="--resume", given=str(resume), accepted='a game with the result "*"')
     options: dict[str, Any] = {"engine": engine, "skill": skill, "limit": limit, "mode": mode, "model": model, "dtype": dtype}
     players = (_player(red, random.Random(f"{seed}-red"), options), _player(black, random.Random(f"{seed}-black"), options))
     told = {"first": players[0].name, "second": players[1].name}
@@ -111,8 +118,8 @@ def xiangqi(
         game = play_game(*players, game, most=most, watch=watch)
     except _StoppedError:
         game = seen[-1]
+    print(game.pgn(), end="", flush=True)
     _save(save, [game])
-    print(game.pgn(), end="")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,8 @@ from clover_decide.xiangqi.position import START, Position
 Result = Literal["1-0", "0-1", "1/2-1/2", "*"]
 MOST_PLIES = 200
 """A game that is not decided by then is a draw."""
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+_TAG = r'^\[(\w+) "((?:[^"\\\n]|\\.)*)"\][ \t]*$'
 REPEATED = 3
 """A position that stands so often ends the game."""
 
@@ -54,31 +56,66 @@ class Game:
         first = 1 if Position(self.start).side == "red" else 2
         numbered = [f"{i // 2 + 1}. " if i % 2 == 0 else "" for i in range(first - 1, first - 1 + len(self.moves))]
         told = [number + f"{move[:2]}-{move[2:]}".upper() for number, move in zip(numbered, self.moves, strict=True)]
-        return "".join(f'[{name} "{value}"]\n' for name, value in tags.items()) + "\n" + " ".join([*told, self.result]) + "\n"
+        if numbered and first == 2:
+            told[0] = f"1... {told[0]}"
+        return "".join(f'[{name} "{_quoted(value)}"]\n' for name, value in tags.items()) + "\n" + " ".join([*told, self.result]) + "\n"
 
     def ucci(self) -> str:
         """The game as a position command of the UCCI protocol."""
         return f"position fen {self.start}" + (f" moves {' '.join(self.moves)}" if self.moves else "")
 
 
+def _quoted(value: str) -> str:
+    return " ".join(value.split()).replace("\\", "\\\\").replace('"', '\\"')
+
+
 def read_game(path: Path) -> Game:
-    """A game that was saved as PGN or as a UCCI move list, to go on with or to look at.
+    """A game that was saved as PGN or as a UCCI move list, to go on with or to look at. Comments and variations are passed over.
 
     Raises:
-        InputError: unreadable, or with a move that is not legal.
+        InputError: unreadable, several games, a token that is no move from square to square, or a move that is not legal.
     """
     text = read_text(path)
-    if found := re.search(r"position (?:startpos|fen (?P<fen>[^\n]+?))(?: moves (?P<moves>[a-i0-9 ]+))?\s*$", text):
-        game = Game("red", "black", found["fen"] or START, tuple((found["moves"] or "").split()))
-    else:
-        tags = dict(re.findall(r'^\[(\w+) "([^"]*)"\]', text, re.MULTILINE))
-        body = re.sub(r"^\[.*\]$", "", text, flags=re.MULTILINE)
-        moves = tuple(move.replace("-", "").lower() for move in re.findall(r"\b[A-Ia-i]\d-?[A-Ia-i]\d\b", body))
-        if not tags and not moves:
-            raise InputError("holds no game", path=str(path), accepted="PGN with moves such as H2-E2, or a UCCI position command")
-        game = Game(tags.get("Red", "red"), tags.get("Black", "black"), tags.get("FEN", START), moves)
-    game.positions()
+    try:
+        game = _ucci_game(text) if text.lstrip().startswith("position ") else _pgn_game(text)
+        game.positions()
+    except InputError as error:
+        raise error.at(str(path)) from None
     return game
+
+
+def _ucci_game(text: str) -> Game:
+    found = re.fullmatch(r"\s*position (?:startpos|fen (?P<fen>[^\n]+?))(?: moves(?P<moves>[^\n]*))?\s*", text)
+    if not found:
+        raise InputError("is no position command", given=text[:80], accepted="position startpos moves h2e2 h9g7")
+    return Game("red", "black", found["fen"] or START, tuple(_moves((found["moves"] or "").split())))
+
+
+def _pgn_game(text: str) -> Game:
+    tags = [(name, re.sub(r"\\(.)", r"\1", value)) for name, value in re.findall(_TAG, text, re.MULTILINE)]
+    if len({name for name, _ in tags}) < len(tags):
+        raise InputError("holds several games", accepted="a file with one game")
+    plain = re.sub(_TAG, " ", text, flags=re.MULTILINE)
+    plain = re.sub(r"\{[^}]*\}|;[^\n]*", " ", plain)
+    while (flatter := re.sub(r"\([^()]*\)", " ", plain)) != plain:
+        plain = flatter
+    tokens = re.sub(r"\b\d+\.+", " ", plain).split()
+    results = [token for token in tokens if token in RESULTS]
+    if not tokens or len(results) > 1:
+        problem = "holds several games" if results else "holds no game"
+        raise InputError(problem, accepted="one game as PGN with moves such as H2-E2, or a UCCI position command")
+    known = dict(tags)
+    result: Result = results[0] if results else "*"  # pyright: ignore[reportAssignmentType]
+    moves = tuple(_moves([token for token in tokens if token not in RESULTS]))
+    return Game(known.get("Red", "red"), known.get("Black", "black"), known.get("FEN", START), moves, result, known.get("Termination", ""))
+
+
+def _moves(tokens: Sequence[str]) -> Iterator[str]:
+    for number, token in enumerate(tokens, 1):
+        plain = token.replace("-", "").lower()
+        if not re.fullmatch(r"[a-i]\d[a-i]\d", plain):
+            raise InputError("is no move from square to square", path=f"moves[{number}]", given=token, accepted="H2-E2 or h2e2")
+        yield plain
 
 
 def play(

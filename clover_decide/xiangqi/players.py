@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,10 @@ from clover_decide.xiangqi.turn import choose, decide_turn, make_turn
 if TYPE_CHECKING:
     from clover_decide.decider import Decider
     from clover_decide.decision import Decision
+
+
+PATIENCE = 30.0
+"""Seconds that an engine has for an answer."""
 
 
 class Player(Protocol):
@@ -93,9 +98,13 @@ class EnginePlayer:
             self._process = subprocess.Popen([str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         except OSError as error:
             raise ModelError(f"cannot be started ({error.strerror})", path="engine", given=str(path), accepted="a UCI engine") from None
-        self._send("uci", "setoption name UCI_Variant value xiangqi")
-        self._send(*(f"setoption name {name} value {value}" for name, value in (options or {}).items()), "isready")
-        self._read("readyok")
+        try:
+            self._send("uci", "setoption name UCI_Variant value xiangqi")
+            self._send(*(f"setoption name {name} value {value}" for name, value in (options or {}).items()), "isready")
+            self._read("readyok")
+        except ModelError:
+            self.close()
+            raise
 
     def move(self, position: Position, history: Sequence[str]) -> str:
         return self.best(position)
@@ -122,10 +131,16 @@ class EnginePlayer:
 
     def _read(self, begins: str) -> str:
         assert self._process.stdout is not None
-        while line := self._process.stdout.readline():
-            if line.startswith(begins):
-                return line
-        raise ModelError("the engine has ended", path="engine", given=self.name, accepted="a UCI engine")
+        # A program that never answers is ended, which ends the reading too.
+        guard = threading.Timer(PATIENCE, self._process.kill)
+        guard.start()
+        try:
+            while line := self._process.stdout.readline():
+                if line.startswith(begins):
+                    return line
+        finally:
+            guard.cancel()
+        raise ModelError("the engine has ended, or does not answer", path="engine", given=self.name, accepted="a UCI engine")
 
 
 def read_move(text: str, position: Position) -> str:

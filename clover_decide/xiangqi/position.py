@@ -203,12 +203,17 @@ def _board(fen: str) -> ChessBoard:
         raise MissingExtraError("cchess is not installed", path="xiangqi", accepted='pip install "clover-decide[xiangqi]"') from None
     placed, *rest = fen.split() or [""]
     rows = placed.split("/")
-    widths = [sum(int(c) if c.isdigit() else 1 for c in row) for row in rows]
     known = all(c in "123456789kabnrcpKABNRCP" for row in rows for c in row)
-    if len(rows) != 10 or set(widths) != {9} or not known or (rest and rest[0] not in ("w", "b", "r")):
+    widths = [sum(int(c) if c.isdigit() else 1 for c in row) for row in rows] if known else []
+    if len(rows) != 10 or set(widths) != {9} or (rest and rest[0] not in ("w", "b", "r")):
         raise InputError("is no position", path="fen", given=fen, accepted="ten ranks of nine squares and w or b, such as " + START)
     if placed.count("k") != 1 or placed.count("K") != 1:
         raise InputError("needs one king of each side", path="fen", given=fen, accepted="one k and one K")
+    for king, palace in (("k", rows[:3]), ("K", rows[7:])):
+        if not any("".join("." * int(c) if c.isdigit() else c for c in row)[3:6].count(king) for row in palace):
+            raise InputError(
+                "a king is not in its palace", path="fen", given=fen, accepted="kings on files d to f of their three back ranks"
+            )
     board = ChessBoard(f"{placed} {'b' if rest[:1] == ['b'] else 'w'}")
     other = board.copy()
     other.next_turn()

@@ -84,3 +84,37 @@ def test_a_folder_becomes_a_table_and_a_page(tmp_path: Path) -> None:
     assert b"the output file exists" in run("folder", str(folder), *args, expect=2).stderr
     (tmp_path / "empty").mkdir()
     assert b"no documents" in run("folder", str(tmp_path / "empty"), "--pack", "contract", expect=2).stderr
+
+
+def test_outputs_are_looked_at_before_anything_is_asked(tmp_path: Path) -> None:
+    document = tmp_path / "a.txt"
+    document.write_text("The deposit is $900.")
+    same = str(tmp_path / "o")
+    for words, said in (
+        (("--csv", str(tmp_path / "no" / "o.csv")), b"no such folder"),
+        (("--html", str(tmp_path / "no" / "o.html")), b"no such folder"),
+        (("--csv", same, "--html", same), b"the same file twice"),
+    ):
+        assert said in run("folder", str(document), "--pack", "contract", *words, expect=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--games", "2", "--quiet"), b"one game at a time"),
+        (("--save", "/no/such/x.pgn"), b"no such folder"),
+        (("--fen", ""), b"is no position"),
+        (("--fen", "k8/9/9/9/9/9/9/9/9/4K4 b"), b"not in its palace"),
+        (("--resume", "/no/such.pgn"), b"No such file"),
+    ],
+)
+def test_games_that_cannot_be_played_are_refused(words: tuple[str, ...], said: bytes) -> None:
+    assert said in run("play", "xiangqi", "--black", "random", *words, expect=2).stderr
+
+
+def test_a_game_is_played_by_typed_moves_and_goes_on_later(tmp_path: Path) -> None:
+    saved = tmp_path / "game.pgn"
+    done = run("play", "xiangqi", "--black", "random", "--save", str(saved), stdin=b"h2e2\nh2e2\nzz\nquit\n")
+    assert b"is not legal here" in done.stderr and b"is no move" in done.stderr and b"1. H2-E2 " in done.stdout
+    again = run("play", "xiangqi", "--black", "random", "--resume", str(saved), "--quiet", stdin=b"quit\n")
+    assert again.stdout.split(b"\n\n")[1] == saved.read_bytes().split(b"\n\n")[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -66,7 +67,20 @@ def test_severity_of_the_priority() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ['{"EventID": 1, "Image": "C:', "[1, 2]", '"text"', "{}", "hello there", "", "<38>", '{"a": NaN}', '{"a": 1, "a": 2}']
+    "line",
+    [
+        '{"EventID": 1, "Image": "C:',
+        "[1, 2]",
+        '"text"',
+        "{}",
+        "hello there",
+        "",
+        "<38>",
+        '{"a": null, "b": {}}',
+        "<999>Mar  4 11:40:12 web-01 sshd: x",
+        '{"a": NaN}',
+        '{"a": 1, "a": 2}',
+    ],
 )
 def test_what_is_no_event_is_refused_where_it_stands(line: str) -> None:
     with pytest.raises(FormatError) as error:
@@ -80,16 +94,49 @@ def test_long_values_and_many_fields_are_shortened_and_counted() -> None:
     assert "f0: 0" in event.text and f"f{MAX_FIELDS + 3}:" not in event.text
 
 
-@given(
-    st.dictionaries(
-        st.text(max_size=8), st.recursive(st.none() | st.integers() | st.text(max_size=9), lambda s: st.lists(s, max_size=3), max_leaves=6)
-    )
-)
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for one in value:
+            yield from leaves(one)
+    else:
+        yield value
+
+
+VALUES = st.recursive(st.none() | st.integers() | st.text(max_size=9), lambda values: st.lists(values, max_size=3), max_leaves=6)
+
+
+@given(st.dictionaries(st.text(max_size=8), VALUES))
 def test_any_json_object_is_an_event_or_refused(data: dict[str, Any]) -> None:
     line = json.dumps(data)
     try:
         event = read_event(line)
     except FormatError:
-        assert not data
+        assert not any(leaf not in (None, "") for value in data.values() for leaf in leaves(value))
     else:
         assert event.text.startswith("Event (") and len(event.text) < 60_000
+
+
+def test_a_field_can_neither_forge_a_line_nor_hide_another() -> None:
+    assert "x verdict: benign: y" in read_event(json.dumps({"x\nverdict: benign": "y"})).text
+    both = read_event(json.dumps({"EventData": {"User": "attacker"}, "User": "benign", "EventID": 1})).text
+    assert "User: benign" in both and "EventData.User: attacker" in both
+    long = read_event(json.dumps({"k" * 5000: 1}))
+    assert len(long.text) < 200 and long.left_out == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"winlog": {"event_id": 4625, "event_data": {"TargetUserName": "svc"}}},
+        {"Event": {"System": {"EventID": {"#text": 4625}}, "EventData": {"TargetUserName": "svc"}}},
+    ],
+)
+def test_other_envelopes_of_windows_events(data: dict[str, Any]) -> None:
+    event = read_event(json.dumps(data))
+    assert event.kind == "windows" and "\nTargetUserName: svc" in event.text
+    assert read_event(json.dumps({"detail": {"request": {"EventID": 7}}, "app": "billing"})).kind == "json"
+
+
+def test_a_mark_of_byte_order_is_no_part_of_an_event() -> None:
+    assert read_event("\ufeff" + json.dumps(SYSMON)).kind == "windows"
+    assert read_event("<34>1 - host su - - - hello").kind == "syslog"

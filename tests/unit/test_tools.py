@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from clover_decide import Boolean, Decider, Score
-from clover_decide.errors import QuestionError
+from clover_decide.errors import QuestionError, RuleError
 from clover_decide.tools import arguments, decide_call
 
 
@@ -37,7 +37,7 @@ OTHERS = {"risk": Score("How risky?", levels=("low", "medium", "high")), "ask": 
 @pytest.mark.parametrize("seed", range(6))
 def test_arguments_fit_the_schema_and_the_rules(random_decider: Decider, seed: int, mode: str) -> None:
     tools = [BILL, FIND, PING][seed % 2 :]
-    rules = {name: ["risk < 2 || ask"] for name in ("bill", "find")}
+    rules = {t["name"]: ["risk < 2 || ask"] for t in tools if t["name"] != "ping"}
     call = decide_call(random_decider, f"{seed}. {SITUATION}", tools, others=OTHERS, rules=rules, mode=mode)
     schema = next(t["inputSchema"] for t in tools if t["name"] == call.tool)
     Draft202012Validator(schema, format_checker=FormatChecker()).validate(dict(call.arguments))
@@ -65,6 +65,14 @@ def test_questions_keep_the_order_of_the_properties() -> None:
         ([BILL, {"description": "nameless"}], "tools[1].name"),
         ([BILL, {"name": "a"}], "tools.a.inputSchema"),
         ([BILL, tool("a", x={"type": "string"})], "tools.a.x"),
+        ([BILL, tool("a", x={"type": "string", "minLength": 9, "description": "?"})], "tools.a.x.minLength"),
+        ([BILL, {"name": "a", "inputSchema": {"type": "object", "properties": ["o"]}}], "tools.a.inputSchema"),
+        ([BILL, {"name": "a", "inputSchema": {"type": "object", "properties": {}, "required": ["z"]}}], "tools.a.inputSchema"),
+        (
+            [BILL, {"name": "a", "inputSchema": {"type": "object", "properties": {}, "minProperties": 1}}],
+            "tools.a.inputSchema.minProperties",
+        ),
+        ([BILL, tool("a", x={"enum": ["one"], "description": "?"})], "tools.a.questions.x.options"),
         ([BILL, tool("a", x={"type": "object", "description": "?"})], "tools.a.questions.properties.x"),
         ([BILL, tool("a", x={"enum": [1, 2], "description": "?"})], "tools.a.x"),
         ([BILL, tool("a", ask={"type": "boolean", "description": "?"})], "others.ask"),
@@ -80,3 +88,16 @@ def test_more_arguments_than_a_block_holds_are_asked_in_two(random_decider: Deci
     wide = [tool(name, **{f"x{i}": {"type": "boolean", "description": f"Is it {i}?"} for i in range(9)}) for name in ("a", "b")]
     call = decide_call(random_decider, SITUATION, wide)
     assert len(call.arguments) == 9 and len(call.decision.groups) == 2
+
+
+def test_rules_are_looked_at_before_a_tool_is_chosen(random_decider: Decider) -> None:
+    for rules, path in (
+        ({"none": ["x"]}, "rules.none"),
+        ({"find": ["colour == 1"]}, "tools.find"),
+        ({"bill": ["colour == 1"]}, "tools.bill"),
+    ):
+        with pytest.raises(RuleError) as error:
+            decide_call(random_decider, SITUATION, [BILL, FIND], rules=rules)
+        assert error.value.path.startswith(path)
+    with pytest.raises(QuestionError):
+        decide_call(random_decider, SITUATION, [BILL, FIND], others=["x"])  # pyright: ignore[reportArgumentType]

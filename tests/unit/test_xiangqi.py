@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from clover_decide import Decider
-from clover_decide.errors import InputError
+from clover_decide.errors import InputError, ModelError
+from clover_decide.xiangqi import players
 from clover_decide.xiangqi.game import Game, play, read_game
 from clover_decide.xiangqi.match import match
-from clover_decide.xiangqi.players import GreedyPlayer, ModelPlayer, RandomPlayer, read_move
+from clover_decide.xiangqi.players import EnginePlayer, GreedyPlayer, ModelPlayer, RandomPlayer, read_move
 from clover_decide.xiangqi.position import START, Position
 from clover_decide.xiangqi.turn import CANDIDATES, decide_turn, make_turn
 from clover_decide.xiangqi.view import board_text
@@ -69,6 +70,9 @@ def test_a_threat_is_what_the_opponent_would_win() -> None:
         ("", "is no position"),
         ("4k4/9/9/9/9/9/9/9/9/4X4 w", "is no position"),
         ("4k4/9/9/9/9/9/9/9/9/9 w", "one king of each side"),
+        ("k8/9/9/9/9/9/9/9/9/4K4 b", "not in its palace"),
+        ("3k5/4K4/9/9/9/9/9/9/9/9 w", "not in its palace"),
+        ("3k5/9/9/9/9/9/9/9/9/3\u00b2K4 w", "is no position"),
         ("4k4/4R4/9/9/9/9/9/9/9/3K5 w", "the side that has moved is in check"),
     ],
 )
@@ -119,12 +123,36 @@ def test_a_saved_game_goes_on_where_it_stopped() -> None:
     assert play(*rest, begun, most=6).moves == whole.moves
 
 
-@pytest.mark.parametrize("text", ["hello", '[Red "a"]\n\n1. H2-E2 H2-E2 *', "position startpos moves h2e2 h2e2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "1. C2=5 H8+7 *",
+        '[Red "a"]\n\n1. H2-E2 H2-E2 *',
+        "1. H2-E2 H9-G",
+        "1. H2-E2 * 1. H2-E2 *",
+        "position startpos moves h2e2 h2e2",
+        "position startpos moves h2e2 zz",
+    ],
+)
 def test_what_is_no_game_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "game.pgn").write_text(text)
     with pytest.raises(InputError) as error:
         read_game(tmp_path / "game.pgn")
-    assert error.value.accepted
+    assert error.value.accepted and "game.pgn" in error.value.path
+
+
+def test_comments_and_variations_are_no_moves(tmp_path: Path) -> None:
+    (tmp_path / "game.pgn").write_text("1. H2-E2 {better was b2-e2} (1. B2-E2 (1. A0-A1) B9-C7) H9-G7 ; h9-g7 is usual\n2. H0-G2 *\n")
+    assert read_game(tmp_path / "game.pgn").moves == ("h2e2", "h9g7", "h0g2")
+
+
+def test_names_do_not_break_a_game_and_black_may_begin(tmp_path: Path) -> None:
+    game = Game('a "q"]', "b\\c", "3k5/9/9/9/9/9/9/9/9/4K4 b - - 0 1", ("d9d8", "e0f0"))
+    (tmp_path / "game.pgn").write_text(game.pgn())
+    again = read_game(tmp_path / "game.pgn")
+    assert (again.red, again.black, again.moves) == (game.red, game.black, game.moves) and "1... D9-D8 2. E0-F0" in game.pgn()
 
 
 @pytest.mark.parametrize("mode", ["joint", "independent"])
@@ -166,3 +194,11 @@ def test_the_board_shows_every_piece_and_the_last_move() -> None:
     assert text.count("[C]") == 1 and text.count("[.]") == 1 and text.splitlines()[0].startswith("9  r  n  b  a  k")
     assert sum(c in "rnbakcpRNBAKCP" for line in text.splitlines()[:11] for c in line) == 32
     assert "帥" in board_text(Position(), glyphs=True)
+
+
+def test_a_program_that_is_no_engine_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(players, "PATIENCE", 0.3)
+    with pytest.raises(ModelError, match="does not answer"):
+        EnginePlayer(Path("/bin/cat"))
+    with pytest.raises(ModelError, match="cannot be started"):
+        EnginePlayer(Path("/no/such/engine"))
