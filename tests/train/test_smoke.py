@@ -197,8 +197,9 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
                 continue
             if lines := re.findall(r"^(?:\[\d+\]|F\d+) (.+)$", text, re.MULTILINE):
                 kinds.add("fact" if text.startswith("F") else "clause")
-                # A sentence that ends in "min.", or with a signature, runs on into the next clause.
-                said = [part for case in group for text in case.clauses.values() for part in re.split(r"(?<=[.!?])\s", flat(text))]
+                # A sentence that ends in "min." runs on into the next clause; in scenarios a signature may, into one of several sentences.
+                parts = r"(?<=[.!?])\s" if family == "scenario" else r"(?!)"
+                said = [part for case in group for text in case.clauses.values() for part in re.split(parts, flat(text))]
                 assert text.startswith("F") or all(flat(line) in clauses or any(one in line for one in said) for line in lines), text
             elif look.span[0] >= len(row.material) + len(branch.questions):
                 kinds.add("answer")
