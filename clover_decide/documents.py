@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from clover_decide.errors import FormatError, MissingExtraError
 from clover_decide.files import read_text
@@ -43,10 +45,14 @@ def documents(folder: Path) -> Iterator[Path]:
     """The documents of a folder and of its subfolders, in the order of their names. Hidden files and other kinds are passed over.
 
     Raises:
-        FormatError: no such folder.
+        FormatError: no such folder, or a folder within it that cannot be looked into.
     """
     if not folder.is_dir():
         raise FormatError("is no folder", path=str(folder), accepted="a folder of documents")
+    for inner in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+        if not os.access(inner, os.R_OK | os.X_OK):
+            # Not one to pass over: its documents would be missing from the report without a word.
+            raise FormatError("cannot be looked into", path=str(inner), accepted="folders that may be read")
     for path in sorted(folder.rglob("*")):
         hidden = any(part.startswith((".", "~$")) for part in path.relative_to(folder).parts)
         if path.is_file() and not hidden and path.suffix.lower() in _READERS:
@@ -74,19 +80,34 @@ def _pdf(path: Path) -> str:
 def _docx(path: Path) -> str:
     try:
         import docx
-        from docx.table import Table
     except ImportError:
         raise MissingExtraError("python-docx is not installed", path=str(path), accepted='pip install "clover-decide[documents]"') from None
     if path.read_bytes()[:8] == _ENCRYPTED:
         raise FormatError("is encrypted, or an old .doc file", path=str(path), accepted="a .docx that opens without a password")
     try:
         document = docx.Document(str(path))
-        lines: list[str] = []
-        for part in document.iter_inner_content():
-            lines += [" | ".join(cell.text for cell in row.cells) for row in part.rows] if isinstance(part, Table) else [part.text]
+        sections = list(document.sections)
+        # What stands on every page is read once.
+        above = [line for s in sections if not s.header.is_linked_to_previous for line in _lines(s.header)]
+        below = [line for s in sections if not s.footer.is_linked_to_previous for line in _lines(s.footer)]
+        lines = [*dict.fromkeys(above), *_lines(document), *dict.fromkeys(below)]
     except Exception as error:  # zip, XML and package errors of three libraries have no common class
         raise FormatError(f"cannot be read as .docx ({error})", path=str(path), accepted="an undamaged .docx file") from None
     return "\n".join(lines)
+
+
+def _lines(container: Any) -> Iterator[str]:
+    """Paragraphs and rows of tables in order; a table within a cell comes after the row it stands in."""
+    for part in container.iter_inner_content():
+        yield from _rows(part) if hasattr(part, "rows") else [part.text]
+
+
+def _rows(table: Any) -> Iterator[str]:
+    for row in table.rows:
+        yield " | ".join(cell.text for cell in row.cells)
+        for cell in row.cells:
+            for inner in cell.tables:
+                yield from _rows(inner)
 
 
 _ENCRYPTED = bytes.fromhex("d0cf11e0a1b11ae1")

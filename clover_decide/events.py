@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -76,6 +76,9 @@ def _json_event(data: Mapping[str, Any], where: str) -> Event:
     fields = dict(_flat(data))
     if not fields:
         raise FormatError("is an event without content", path=where, accepted="a JSON object with fields that are not empty")
+    if "detail-type" in fields:
+        # Amazon EventBridge wraps the events that it passes on.
+        fields = _shortened(fields, ("detail.",))
     if "eventSource" in fields and "eventName" in fields:
         kind: Kind = "cloudtrail"
     elif "event_type" in fields and ("flow_id" in fields or "src_ip" in fields):
@@ -106,16 +109,20 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield name, value
 
 
-def _shortened(fields: Mapping[str, Any]) -> dict[str, Any]:
+_WINDOWS = ("Event.", "System.", "EventData.", "winlog.", "event_data.")
+
+
+def _shortened(fields: Mapping[str, Any], envelopes: Sequence[str] = _WINDOWS) -> dict[str, Any]:
     """Fields without their envelopes, but for those whose short name another has as well."""
-    short = Counter(_short(name) for name in fields)
-    return {_short(name) if short[_short(name)] == 1 else name: value for name, value in fields.items()}
+    short = Counter(_short(name, envelopes) for name in fields)
+    named = ((name, _short(name, envelopes), value) for name, value in fields.items())
+    return {shorter if short[shorter] == 1 else name: value for name, shorter, value in named}
 
 
-def _short(name: str) -> str:
-    """A field of a Windows event without the envelope around it."""
+def _short(name: str, envelopes: Sequence[str] = _WINDOWS) -> str:
+    """A field without the envelopes around it."""
     # One after the other, as they are nested.
-    for envelope in ("Event.", "System.", "EventData.", "winlog.", "event_data."):
+    for envelope in envelopes:
         name = name.removeprefix(envelope)
     return name
 

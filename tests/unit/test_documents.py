@@ -54,6 +54,21 @@ def test_pdf_and_word_and_text(tmp_path: Path) -> None:
     assert read_document(tmp_path / "c.MD") == "# Lease\n"
 
 
+def test_headers_footers_and_tables_within_tables_are_read(tmp_path: Path) -> None:
+    document = docx.Document()
+    section = document.sections[0]
+    section.header.paragraphs[0].text, section.footer.paragraphs[0].text = "Lease no. 17", "Page of the lessor"
+    document.add_paragraph(LINES[0])
+    cell = document.add_table(rows=1, cols=1).rows[0].cells[0]
+    cell.text = "Fees"
+    cell.add_table(rows=1, cols=2).rows[0].cells[1].text = "$40 a month"
+    document.add_section()
+    document.save(str(tmp_path / "a.docx"))
+    lines = read_document(tmp_path / "a.docx").splitlines()
+    assert (lines[0], lines[-1]) == ("Lease no. 17", "Page of the lessor")
+    assert lines[1] == LINES[0] and " | $40 a month" in lines and sum("Fees" in line for line in lines) == 1
+
+
 def encrypted(path: Path, password: str) -> Path:
     writer = PdfWriter(PdfReader(pdf(path)))
     writer.encrypt(password, algorithm="AES-256")

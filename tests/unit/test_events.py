@@ -22,6 +22,7 @@ TRAIL = {
     "userIdentity": {"type": "IAMUser", "arn": "arn:aws:iam::1:user/dora"},
     "resources": [{"ARN": "x"}, {"ARN": "y"}],
 }
+BRIDGE = {"version": "0", "id": "e-1", "detail-type": "AWS API Call via CloudTrail", "source": "aws.cloudtrail", "detail": TRAIL}
 EVE = {"event_type": "alert", "flow_id": 7, "src_ip": "10.0.0.1", "alert": {"signature": "ET MALWARE beacon", "severity": 1}}
 
 
@@ -31,6 +32,7 @@ EVE = {"event_type": "alert", "flow_id": 7, "src_ip": "10.0.0.1", "alert": {"sig
         (SYSMON, "windows", None, ["EventID: 1", "Computer: ws-7", "User: CORP\\mona"]),
         (NESTED, "windows", "88121", ["EventID: 4625", "EventRecordID: 88121", "TargetUserName: svc", "LogonType: 3"]),
         (TRAIL, "cloudtrail", "a1", ["eventName: StopLogging", "eventSource: cloudtrail.amazonaws.com", "userIdentity.type: IAMUser"]),
+        (BRIDGE, "cloudtrail", "a1", ["eventName: StopLogging", "eventSource: cloudtrail.amazonaws.com", "userIdentity.type: IAMUser"]),
         (EVE, "suricata", "7", ["event_type: alert", "src_ip: 10.0.0.1", "alert.signature: ET MALWARE beacon"]),
         ({"id": 5, "what": ["a", 2]}, "json", "5", ["id: 5", "what: a, 2"]),
     ],
