@@ -1,0 +1,162 @@
+"""Detection rules and events as labelled groups: what each line of a Sigma rule finds is worked out and written down, what follows is asked.
+
+python examples/alerts/sigma.py sigma_events/dev.jsonl dev.jsonl
+python examples/alerts/sigma.py sigma_events/eval.jsonl eval.jsonl
+clover-decide eval run eval.jsonl --fit dev.jsonl --runner joint-rules --runner independent --runner tfidf
+
+Reads groups whose material is a Sigma rule (YAML) and an event (`field: value` lines), and whose questions are its search blocks by name,
+`fires`, `severity` and `escalate`. Without `--plain` the material gains a line for each search block; either way the rules between
+the answers come along, as JSON Schemas.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+RULE, EVENT = "Detection rule (Sigma):\n", "\n\nEvent:\n"
+SHOWN = 3
+"""Values of a search line that are written out."""
+VERBS = {"contains": "contains", "startswith": "begins with", "endswith": "ends with", "re": "matches", "": "is"}
+DASHES = "-/\u2013\u2014\u2015"
+"""What the modifier windash lets a dash be."""
+
+
+def finds(value: str, verb: str, wanted: str, windash: bool) -> bool:
+    """Whether a field's value is as a search line wants it: without regard to case, * and ? standing for any text and any character."""
+    if verb == "re":
+        return re.search(wanted, value) is not None
+    before, after = (".*" if verb in (kind, "contains") else "" for kind in ("endswith", "startswith"))
+    forms = [wanted.replace("-", dash, 1) for dash in DASHES] if windash else [wanted]
+    return any(re.fullmatch(before + _pattern(form) + after, value, re.IGNORECASE | re.DOTALL) for form in forms)
+
+
+def _pattern(wanted: str) -> str:
+    """A backslash before a backslash or a wildcard takes its meaning away; any other one is itself."""
+    wild = {"*": ".*", "?": "."}
+    tokens = re.findall(r"\\[\\*?]|.", wanted, re.DOTALL)
+    return "".join(wild.get(token) or re.escape(token[-1]) for token in tokens)
+
+
+def line(event: Mapping[str, str], key: str, wanted: Any) -> tuple[bool, str]:
+    """Whether a line of a search block holds, and what it says."""
+    name, *modifiers = key.split("|")
+    verb = next((m for m in modifiers if m in VERBS), "")
+    values = [str(v) for v in (wanted if isinstance(wanted, list) else [wanted])]
+    held = [value for value in values if name in event and finds(event[name], verb, value, "windash" in modifiers)]
+    holds = len(held) == len(values) if "all" in modifiers else bool(held)
+    # What was found comes first, so that it is among what is shown.
+    shown = [value.strip() or repr(value) for value in [*held, *(v for v in values if v not in held)][:SHOWN]]
+    more = f" (of {len(values)})" if len(values) > SHOWN else ""
+    choice = "" if len(values) == 1 else "all of " if "all" in modifiers else "one of "
+    said = "not in the event" if name not in event else "yes" if holds else "no"
+    return holds, f"{name} {VERBS[verb]} {choice}{', '.join(shown)}{more}: {said}"
+
+
+def block(event: Mapping[str, str], name: str, search: Any) -> str:
+    """What the lines of a search block find: several fields must all hold, of a list one entry."""
+    entries = search if isinstance(search, list) else [search]
+    said = [", and ".join(line(event, key, wanted)[1] for key, wanted in entry.items()) for entry in entries if isinstance(entry, dict)]
+    return f"Search block {name}: {'; or '.join(said)}."
+
+
+def condition(text: str, blocks: Sequence[str]) -> dict[str, Any]:
+    """The condition of a rule as a JSON Schema over the answers: and, or, not, brackets, `all of x*` and `1 of x*`."""
+    tokens = re.findall(r"\(|\)|(?:all|1) of \S+?(?=[\s)]|$)|[^\s()]+", text)
+
+    def either() -> dict[str, Any]:
+        parts = [both()]
+        while tokens and tokens[0] == "or":
+            tokens.pop(0)
+            parts.append(both())
+        return parts[0] if len(parts) == 1 else {"anyOf": parts}
+
+    def both() -> dict[str, Any]:
+        parts = [one()]
+        while tokens and tokens[0] == "and":
+            tokens.pop(0)
+            parts.append(one())
+        return parts[0] if len(parts) == 1 else {"allOf": parts}
+
+    def one() -> dict[str, Any]:
+        token = tokens.pop(0)
+        if token == "not":
+            return {"not": one()}
+        if token == "(":
+            inner = either()
+            tokens.pop(0)
+            return inner
+        many, _, pattern = token.partition(" of ")
+        if not pattern:
+            return answered(token, True)
+        chosen = [answered(name, True) for name in blocks if pattern == "them" or fnmatch.fnmatchcase(name, pattern)]
+        return {"allOf" if many == "all" else "anyOf": chosen}
+
+    return either()
+
+
+def answered(key: str, value: Any) -> dict[str, Any]:
+    return {"properties": {key: {"const": value}}, "required": [key]}
+
+
+def rules(rule: Mapping[str, Any], blocks: Sequence[str], levels: Sequence[str]) -> list[dict[str, Any]]:
+    """How the answers hang together, each with a text for people."""
+    holds, level = condition(str(rule["detection"]["condition"]), blocks), str(rule.get("level", "none"))
+    found = {"if": holds, "then": answered("fires", True), "else": answered("fires", False)}
+    raised = {"if": answered("fires", True), "then": answered("severity", level), "else": answered("severity", "none")}
+    high = {"properties": {"severity": {"enum": [one for one in levels if one in ("high", "critical")]}}, "required": ["severity"]}
+    passed = {"if": high, "then": answered("escalate", True), "else": answered("escalate", False)}
+    told = ("fires as the condition says", "severity is the rule's level if it fires, else none", "escalate what is high or critical")
+    return [{"text": text, "schema": schema} for text, schema in zip(told, (found, raised, passed), strict=True)]
+
+
+def group(row: Mapping[str, Any], plain: bool) -> dict[str, Any]:
+    """A row in the form that `clover-decide eval` reads.
+
+    Raises:
+        ValueError: it is no rule with an event.
+    """
+    told, separator, happened = row["material"].removeprefix(RULE).partition(EVENT)
+    if not separator or not isinstance(rule := yaml.safe_load(told), dict):
+        raise ValueError("no rule and event")
+    event = dict(entry.split(": ", 1) for entry in happened.split("\n") if ": " in entry)
+    asked = {q["id"]: q for q in row["questions"]}
+    blocks = [name for name in rule["detection"] if name in asked]
+    worked_out = "\n".join(block(event, name, rule["detection"][name]) for name in blocks)
+    material = row["material"] if plain else f"{row['material']}\n\nWhat the search blocks find in the event:\n{worked_out}"
+    kinds: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        "boolean": lambda q: {"type": "boolean", "text": q["text"]},
+        "choice": lambda q: {"type": "choice", "text": q["text"], "options": q["options"]},
+    }
+    questions = {key: kinds[q["type"]](q) for key, q in asked.items()}
+    made = rules(rule, blocks, asked["severity"]["options"])
+    return {
+        "id": row["id"],
+        "material": material,
+        "questions": questions,
+        "answers": row["answers"],
+        "rules": made,
+        "domain": "alert-triage",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("groups", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--plain", action="store_true", help="leave the material as it is")
+    args = parser.parse_args()
+    rows = [json.loads(entry) for entry in args.groups.read_text().splitlines()]
+    args.out.write_text("".join(json.dumps(group(row, args.plain), ensure_ascii=False) + "\n" for row in rows))
+    print(f"{len(rows)} groups in {args.out}")
+
+
+if __name__ == "__main__":
+    main()
