@@ -107,15 +107,15 @@ class EnginePlayer:
             raise
 
     def move(self, position: Position, history: Sequence[str]) -> str:
-        return self.best(position)
+        return self.best(position)[0]
 
-    def best(self, position: Position) -> str:
-        """Its move."""
-        self._send(f"position fen {position.fen} - - 0 1", f"go {self._limit}")
-        found = re.match(r"bestmove ([a-i])(\d+)([a-i])(\d+)", self._read("bestmove"))
+    def best(self, position: Position, among: Sequence[str] = ()) -> tuple[str, str | None]:
+        """Its move, of all or of some, and the reply that it expects, if it names one."""
+        only = f" searchmoves {' '.join(_counted(move, 1) for move in among)}" if among else ""
+        self._send(f"position fen {position.fen} - - 0 1", f"go {self._limit}{only}")
+        found = re.match(r"bestmove ([a-i]\d+[a-i]\d+)(?: ponder ([a-i]\d+[a-i]\d+))?", self._read("bestmove"))
         assert found, "a position with legal moves has a best one"
-        # It counts ranks from 1.
-        return f"{found[1]}{int(found[2]) - 1}{found[3]}{int(found[4]) - 1}"
+        return _counted(found[1], -1), _counted(found[2], -1) if found[2] else None
 
     def close(self) -> None:
         self._process.kill()
@@ -141,6 +141,11 @@ class EnginePlayer:
         finally:
             guard.cancel()
         raise ModelError("the engine has ended, or does not answer", path="engine", given=self.name, accepted="a UCI engine")
+
+
+def _counted(move: str, more: int) -> str:
+    """A move with other numbers of ranks: engines count from 1."""
+    return re.sub(r"\d+", lambda rank: str(int(rank[0]) + more), move)
 
 
 def read_move(text: str, position: Position) -> str:

@@ -22,6 +22,28 @@ VALUES = {"king": 100.0, "rook": 9.0, "cannon": 4.5, "horse": 4.0, "advisor": 2.
 """What pieces are usually held to be worth, in pawns."""
 
 
+SQUARES = [(x, y) for x in range(9) for y in range(10)]
+
+
+def _near(kinds: str) -> dict[Square, list[Square]]:
+    """For each square those that lie as far off as a piece of some kind may go at most: on its lines, or a step away."""
+    steps = {"a": {(1, 1)}, "b": {(2, 2)}, "n": {(1, 2), (2, 1)}, "p": {(0, 1), (1, 0)}}
+    lines = any(kind in "krc" for kind in kinds)
+    far = set().union(*(steps.get(kind, set()) for kind in kinds))
+    found = {square: list[Square]() for square in SQUARES}
+    for start in SQUARES:
+        for end in SQUARES:
+            off = abs(start[0] - end[0]), abs(start[1] - end[1])
+            if start != end and ((lines and 0 in off) or off in far):
+                found[start].append(end)
+    return found
+
+
+NEAR = {kind: _near(kind) for kind in NAMES}
+NEAR_ANY = _near("".join(NAMES))
+"""What the rules are asked about: cchess would try all ninety squares for most pieces, which takes six times as long."""
+
+
 @dataclass(frozen=True)
 class MoveFacts:
     """A legal move and what the rules say of it.
@@ -91,8 +113,9 @@ class Position:
         return self._after(move)
 
     def _after(self, move: str) -> Position:
-        board = self._board.copy()
-        board.move_iccs(move)
+        # Not ChessBoard.move, which looks for mates on the way.
+        board, (start, end) = self._board.copy(), (_place(move[:2]), _place(move[2:]))
+        board.put_fench(board.pop_fench(start), end)
         board.next_turn()
         new = Position.__new__(Position)
         new._board, new.side = board, self.opponent
@@ -128,19 +151,24 @@ def _facts(board: ChessBoard, move: str) -> MoveFacts:
     piece, taken = _piece(board, start), _piece(board, end)
     assert piece is not None
     with _played(board, start, end):
-        check, replies = _checked(board), list(_legal(board))
+        check, replied, mated = _checked(board), False, False
         worst, reply = 0.0, None
-        for answer in replies:
-            gain = _gain(board, answer)
-            if gain > worst:
+        for answer in _possible(board):
+            takes = board.get_fench(answer[1]) is not None
+            # Most replies neither take nor check: it is enough to know that one of them is legal.
+            with _played(board, *answer):
+                checks = _checked(board)
+                legal = not (replied and not takes and not checks) and not _exposed(board)
+                mated = mated or (legal and checks and next(_legal(board), None) is None)
+            replied = replied or legal
+            if legal and takes and (gain := _gain(board, answer)) > worst:
                 worst, reply = gain, answer
         loses = _piece(board, reply[1]) if reply else None
-        mated = any(_mates(board, answer) for answer in replies)
         board.next_turn()
-        reach = sum(board.is_valid_move(*step) for step in board.create_piece_moves(end))
+        reach = len(_possible(board, [end]))
         board.next_turn()
     net = (VALUES[taken] if taken else 0.0) - worst
-    return MoveFacts(move, piece, taken, check, not replies, loses, _name(*reply) if reply else None, net, mated, reach)
+    return MoveFacts(move, piece, taken, check, not replied, loses, _name(*reply) if reply else None, net, mated, reach)
 
 
 def _gain(board: ChessBoard, move: Move) -> float:
@@ -149,23 +177,28 @@ def _gain(board: ChessBoard, move: Move) -> float:
     if won is None or taker is None:
         return 0.0
     with _played(board, *move):
-        again = any(end == move[1] for _, end in _legal(board, to=move[1]))
+        again = any(_safe(board, start, move[1]) for start in _takers(board, move[1]))
     return VALUES[won] - (VALUES[taker] if again else 0.0)
 
 
-def _mates(board: ChessBoard, move: Move) -> bool:
-    with _played(board, *move):
-        return _checked(board) and next(_legal(board), None) is None
+def _legal(board: ChessBoard) -> Iterator[Move]:
+    """Legal moves of the side to move. The board is played on and put back between them."""
+    for start, end in _possible(board):
+        if _safe(board, start, end):
+            yield start, end
 
 
-def _legal(board: ChessBoard, to: Square | None = None) -> Iterator[Move]:
-    """Legal moves of the side to move, or those to one square. The board is played on and put back between them."""
-    for start, end in list(board.create_moves()):
-        if (to is None or end == to) and board.is_valid_move(start, end):
-            with _played(board, start, end):
-                left_in_check = board.is_checking()
-            if not left_in_check:
-                yield start, end
+def _possible(board: ChessBoard, starts: Sequence[Square] = SQUARES) -> list[Move]:
+    """The moves that pieces of the side to move can make, whether they leave the king in check or not."""
+    red = board.get_move_color() == 1  # cchess.RED
+    placed = ((start, fench) for start in starts if (fench := board.get_fench(start)) and fench.isupper() == red)
+    return [(start, end) for start, fench in placed for end in NEAR[fench.lower()][start] if board.is_valid_move(start, end)]
+
+
+def _safe(board: ChessBoard, start: Square, end: Square) -> bool:
+    """Whether a move that its piece can make leaves the own king out of check."""
+    with _played(board, start, end):
+        return not _exposed(board)
 
 
 @contextmanager
@@ -186,9 +219,20 @@ def _checked(board: ChessBoard) -> bool:
     """Whether the side to move is in check: what the other would see if it were to move."""
     board.next_turn()
     try:
-        return board.is_checking()
+        return _exposed(board)
     finally:
         board.next_turn()
+
+
+def _exposed(board: ChessBoard) -> bool:
+    """Whether the side to move could take the other's king."""
+    king = board.get_king(board.move_player.opposite())
+    return king is not None and bool(_takers(board, (king.x, king.y)))
+
+
+def _takers(board: ChessBoard, square: Square) -> list[Square]:
+    """Where the side to move has pieces that could take what is on a square."""
+    return [start for start in NEAR_ANY[square] if board.get_fench(start) and board.is_valid_move(start, square)]
 
 
 def _piece(board: ChessBoard, at: Square) -> str | None:

@@ -22,10 +22,12 @@ REPLIES = ("takes a piece", "answers the check", "a quiet move", "none, it has l
 
 @dataclass(frozen=True)
 class Turn:
-    """What is asked in a position: the material, the questions, the rules between them, and the candidate moves."""
+    """What is asked in a position: the material, the questions, the rules between them, the candidate moves, and the move by which
+    the opponent would win the most."""
 
     position: Position
     candidates: tuple[MoveFacts, ...]
+    threat: MoveFacts | None
     material: str
     questions: Mapping[str, Any]
     rules: tuple[str, ...]
@@ -33,8 +35,11 @@ class Turn:
 
 def make_turn(position: Position, history: Sequence[str] = ()) -> Turn:
     """The group of a position in which at least one move is legal. `history` are the positions before (FEN), for repetitions."""
-    candidates = choose(position, history)
-    threat = position.threat()
+    return turn_of(position, choose(position, history), position.threat())
+
+
+def turn_of(position: Position, candidates: tuple[MoveFacts, ...], threat: MoveFacts | None) -> Turn:
+    """The group of a position, of the moves to choose from, which come by name, and of what the opponent threatens."""
     lines = [f"Chinese chess. {position.side.capitalize()} is to move and is {'' if position.in_check else 'not '}in check."]
     for side in (position.side, position.opponent):
         placed = ", ".join(f"{piece} {square}" for piece, square in position.pieces(side))
@@ -42,7 +47,7 @@ def make_turn(position: Position, history: Sequence[str] = ()) -> Turn:
     if threat is not None:
         lines.append(f"{position.opponent.capitalize()} threatens to take the {threat.takes} on {threat.name[2:]}.")
     lines += [f"{worded(fact)}." for fact in candidates]
-    return Turn(position, candidates, "\n".join(lines), questions(position, candidates), rules(candidates))
+    return Turn(position, candidates, threat, "\n".join(lines), questions(position, candidates), rules(candidates))
 
 
 def choose(position: Position, history: Sequence[str]) -> tuple[MoveFacts, ...]:
@@ -58,12 +63,11 @@ def choose(position: Position, history: Sequence[str]) -> tuple[MoveFacts, ...]:
 
 
 def worded(fact: MoveFacts) -> str:
-    """What the rules say of a move, as a clause."""
-    parts = [f"{fact.name} {fact.piece}"]
-    parts.append(f"takes {fact.takes}" if fact.takes else "takes nothing")
+    """What the rules say of a move, as a clause; what it does not do is left out."""
+    parts = [f"{fact.name} {fact.piece}" + (f" takes {fact.takes}" if fact.takes else "")]
     parts += ["mates"] if fact.mate else ["gives check"] if fact.check else []
-    parts.append(f"then loses {fact.loses} to {fact.reply}" if fact.loses else "is safe")
-    parts += ["and is mated"] if fact.mated else []
+    parts += [f"then loses {fact.loses} to {fact.reply}"] if fact.loses else []
+    parts += ["is mated"] if fact.mated else []
     return f"{', '.join(parts)}, net {fact.net:+g}, reaches {fact.reach}"
 
 

@@ -33,8 +33,10 @@ def _pointer(network: LlamaConfig) -> Pointer:
     return Pointer(int(network.layers * POINTER[0]), heads, (1.0, 0.0, 0.0), 0.0)
 
 
-def export(state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, quantise: bool = True) -> None:
-    """Write config.json, tokenizer.json and model.safetensors."""
+def export(
+    state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, quantise: bool = True, network: LlamaConfig | None = None
+) -> None:
+    """Write config.json, tokenizer.json and model.safetensors. `network` is that of another model than clover-mini, which does not point."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer(base / "tokenizer.json")
     vocab, hidden = state["embedding.weight"].shape
@@ -46,8 +48,9 @@ def export(state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, 
         mask_id=tokenizer.special(MASK_TOKEN),
         shift=True,
     )
-    network = LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=_layers(state))
-    spec = replace(spec, pointer=_pointer(network))
+    if network is None:
+        network = LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=_layers(state))
+        spec = replace(spec, pointer=_pointer(network))
     config = {"family": "llama", "network": asdict(network), "spec": asdict(spec)}
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     shutil.copy(base / "tokenizer.json", out / "tokenizer.json")
