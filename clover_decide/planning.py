@@ -13,7 +13,7 @@ from clover_decide.frozen import FrozenMap
 from clover_decide.grouping import plan_groups
 from clover_decide.material import Material
 from clover_decide.ordering import ordered_keys, ordered_options
-from clover_decide.prompt import Codes, Prompter, assign_codes, code_letters, question_line, slot_width
+from clover_decide.prompt import Codes, Prompter, assign_codes, code_letters, question_lines, slot_width
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import Choice, Score
 from clover_decide.slots import slot_template, value_of
@@ -117,16 +117,15 @@ def _compile(
     prompter: Prompter,
     largest: int,
 ) -> Block:
-    lines: list[str] = []
     templates: list[SlotTemplate] = []
     for number, key in enumerate(keys, 1):
         question = questions.questions[key]
-        lines.append(question_line(number, question, codes[key]))
         templates.append(slot_template(number, f"questions.{key}", question, codes[key], material, tokenizer, facts))
     try:
         canvas = build_canvas(templates, tokenizer, largest)
     except CanvasError as error:
         raise QuestionError(str(error), path=f"questions.{keys[0]}", accepted="other option names or a smaller group") from None
+    lines = question_lines([questions.questions[key] for key in keys], [codes[key] for key in keys])
     return Block(keys, tuple(prompter.questions(lines)), canvas)
 
 

@@ -7,6 +7,7 @@ an answer.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from clover_engine.tokenizer import Tokenizer
 
 HEADER = "Material:\n"
+REPEATED = 24
+"""Characters of the options from which on it pays to point to where they stand already."""
 Span = tuple[int, int]
 
 
@@ -29,9 +32,9 @@ Span = tuple[int, int]
 class Codes:
     """The single token that stands for each option, in option order.
 
-    `verbatim` codes are the first tokens of the options themselves, used when those differ: the model then answers in
-    the option's own words, which its pre-training already understands. Otherwise letters with a legend (digits for
-    score levels).
+    `verbatim` codes are tokens of the options themselves: the first ones where those differ, else of each option the first one that
+    no other option has ("fly to Mill", "fly to Quarry": " Mill", " Quarry"). The model then answers in the option's own words,
+    which its pre-training already understands. Otherwise letters with a legend (digits for score levels).
     """
 
     texts: tuple[str, ...]
@@ -50,18 +53,28 @@ def assign_codes(question: Choice | Score, tokenizer: Tokenizer, letters: Sequen
     """Codes of one question; depends on the question alone."""
     options = question.options if isinstance(question, Choice) else question.levels
     if verbatim:
-        firsts = [tokenizer.encode_cached(f" {o.value.strip()}")[0] for o in options]
-        texts = tuple(tokenizer.decode([t]) for t in firsts)
-        if len(set(firsts)) == len(firsts) and all(_usable(text, t, tokenizer) for text, t in zip(texts, firsts, strict=True)):
-            return Codes(texts, tuple(firsts), True)
+        ids = _telling([tokenizer.encode_cached(f" {o.value.strip()}") for o in options], tokenizer)
+        if ids is not None:
+            return Codes(tuple(tokenizer.decode([t]) for t in ids), ids, True)
     texts = tuple(str(i) for i in range(len(options))) if isinstance(question, Score) else tuple(letters[: len(options)])
     ids = tuple(tokenizer.single(t) for t in texts)
     assert all(i is not None for i in ids), texts
     return Codes(texts, tuple(i for i in ids if i is not None), False)
 
 
-def _usable(text: str, token: int, tokenizer: Tokenizer) -> bool:
-    """Whether a first token can stand for its option: visible, and one token of its own on an answer line."""
+def _telling(options: Sequence[Sequence[int]], tokenizer: Tokenizer) -> tuple[int, ...] | None:
+    """Of each option's tokens the first, or else the first that no other option has; None if some option has no such token."""
+    firsts = [tokens[0] for tokens in options]
+    if len(set(firsts)) == len(firsts) and all(_usable(token, tokenizer) for token in firsts):
+        return tuple(firsts)
+    found = Counter(token for tokens in options for token in set(tokens))
+    own = [next((t for t in tokens if found[t] == 1 and _usable(t, tokenizer)), None) for tokens in options]
+    return tuple(t for t in own if t is not None) if None not in own else None
+
+
+def _usable(token: int, tokenizer: Tokenizer) -> bool:
+    """Whether a token can stand for its option: visible, and one token of its own on an answer line."""
+    text = tokenizer.decode([token])
     line = (*tokenizer.encode_cached("1:"), token, *tokenizer.encode_cached("\n"))
     return bool(text.strip()) and tokenizer.encode_cached(f"1:{text}\n") == line
 
@@ -117,9 +130,16 @@ def answer_text(question: AnyQuestion, codes: Codes | None, value: Any) -> str:
             return str(value)
 
 
-def question_line(number: int, question: AnyQuestion, codes: Codes | None) -> str:
-    """One question as the model reads it."""
-    return f"{number}. {question.text.strip()} {_expected(question, codes)}\n"
+def question_lines(questions: Sequence[AnyQuestion], codes: Sequence[Codes | None]) -> list[str]:
+    """The questions of a block as the model reads them. Options that an earlier question has already are not read again."""
+    lines, first = list[str](), dict[str, int]()
+    for number, (question, own) in enumerate(zip(questions, codes, strict=True), 1):
+        expected = _expected(question, own)
+        same = first.setdefault(expected, number)
+        if same < number and len(expected) >= REPEATED:
+            expected = f"(as {same})"
+        lines.append(f"{number}. {question.text.strip()} {expected}\n")
+    return lines
 
 
 def _expected(question: AnyQuestion, codes: Codes | None) -> str:

@@ -197,8 +197,8 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
                 continue
             if lines := re.findall(r"^(?:\[\d+\]|F\d+) (.+)$", text, re.MULTILINE):
                 kinds.add("fact" if text.startswith("F") else "clause")
-                # A sentence that ends in "min." runs on into the next clause; in scenarios a signature may, into one of several sentences.
-                parts = r"(?<=[.!?])\s" if family == "scenario" else r"(?!)"
+                # A sentence that ends in "min." runs on into the next clause; in books of many hands a signature may, into one of several sentences.
+                parts = r"(?<=[.!?])\s" if family in ("scenario", "board", "tool") else r"(?!)"
                 said = [part for case in group for text in case.clauses.values() for part in re.split(parts, flat(text))]
                 assert text.startswith("F") or all(flat(line) in clauses or any(one in line for one in said) for line in lines), text
             elif look.span[0] >= len(row.material) + len(branch.questions):
@@ -209,7 +209,8 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
                 kinds.add("name, number or date")
                 steps = [step for case in group for steps in case.guide.evidence.values() for step in steps]
                 named = {(case.guide.subject or [""])[0] for case in group} | {step.partition("#")[2] for step in steps}
-                assert look.step in (LOOKUP, RELATE) or text.strip() in named, text
+                # A name that begins a sentence has a capital there.
+                assert look.step in (LOOKUP, RELATE) or text.strip() in named | {name[:1].upper() + name[1:] for name in named}, text
             at = (look.row - len(branch.questions)) % len(branch.block)
             if in_block:
                 assert any(slot <= at + (look.step != LOOKUP) < slot + width for slot, width in branch.slots)

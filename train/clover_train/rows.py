@@ -16,7 +16,8 @@ from typing import Any
 
 from clover_decide.facts import derive_facts
 from clover_decide.material import read_material
-from clover_decide.prompt import Prompter, answer_text, assign_codes, code_letters, question_line, slot_width
+from clover_decide.prompt import Codes, Prompter, answer_text, assign_codes, code_letters, question_lines, slot_width
+from clover_decide.question_base import Option
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Integer, MultiChoice, Quote, Score, Text
 from clover_decide.slots import QuoteSource, quote_source
 from clover_engine.tokenizer import Tokenizer
@@ -91,8 +92,8 @@ class Row:
 class RowBuilder:
     """Groups to rows, with the shuffles that keep the model from leaning on positions or particular codes."""
 
-    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random) -> None:
-        self._tokenizer, self._pad, self._rng = tokenizer, pad_id, rng
+    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, verbatim: float = VERBATIM) -> None:
+        self._tokenizer, self._pad, self._rng, self._verbatim = tokenizer, pad_id, rng, verbatim
         self._letters = code_letters(tokenizer)
         self._prompter = Prompter(tokenizer)
 
@@ -122,12 +123,12 @@ class RowBuilder:
             relations.append(_both(find, case.guide.relations))
             halves = rng.random() < 0.05
             source = quote_source(material, self._tokenizer)
-            branches.append(self._split(case, keys, find, source) if halves else self._branch(case, keys, find, source))
+            branches.append(self._split(case, keys, find, source) if halves else self.branch(case, keys, find, source))
             if not several:
                 prompts.append(prompts[0])
                 same.append([])
                 relations.append([])
-                branches.append(self._branch(case, [rng.choice(keys)], find, source))
+                branches.append(self.branch(case, [rng.choice(keys)], find, source))
         shared = _common(prompts)
         rest = [branch.after(prompt[shared:]) for prompt, branch in zip(prompts, branches, strict=True)]
         # What stands in the shared text was found in the first case already.
@@ -152,7 +153,7 @@ class RowBuilder:
     def _split(self, world: World, keys: Sequence[str], find: Finder, source: QuoteSource) -> Branch:
         """Two blocks in turn: the later one reads the committed earlier one, as request groups do."""
         half = len(keys) // 2
-        first, second = (self._branch(world, part, find, source) for part in (keys[:half], keys[half:]))
+        first, second = (self.branch(world, part, find, source) for part in (keys[:half], keys[half:]))
         before = (*first.questions, *first.block, *self._prompter.next_turn)
         later = second.after(before)
         # The earlier block is given; its questions are read all the same. Those of the slots come first.
@@ -163,31 +164,33 @@ class RowBuilder:
             subjects=(*later.subjects, *first.subjects),
         )
 
-    def _branch(self, world: World, keys: Sequence[str], find: Finder, source: QuoteSource) -> Branch:
+    def branch(self, world: World, keys: Sequence[str], find: Finder, source: QuoteSource) -> Branch:
+        """Some questions of a world in a block of their own. `find` finds the steps of its guide in the prompt, `source` its quotes."""
         block: list[int] = []
         slots: list[tuple[int, int]] = []
-        lines, answers = list[str](), list[tuple[int, ...]]()
-        letters = self._shuffled_letters()
+        questions, codes, answers = list[AnyQuestion](), list[Codes | None](), list[tuple[int, ...]]()
+        letters, orders = self._shuffled_letters(), dict[frozenset[Option], tuple[Option, ...]]()
         for number, key in enumerate(keys, 1):
-            line, answer, width = self._ask(number, self._vary(world.questions[key]), world.answers[key], letters, source)
-            lines.append(line)
-            answers.append(answer)
+            questions.append(self._vary(world.questions[key], orders))
+            codes.append(self._codes(questions[-1], letters))
+            answers.append(answer := self._answer(questions[-1], codes[-1], world.answers[key], source))
+            width = slot_width(questions[-1])
             block += self._tokenizer.encode_cached(f"{number}:")
             slots.append((len(block), width))
             block += [*answer, *[self._pad] * (width - len(answer)), *self._tokenizer.encode_cached("\n")]
-        questions = self._prompter.questions(lines)
+        asked = self._prompter.questions(question_lines(questions, codes))
         newline = self._tokenizer.encode_cached("\n")[0]
         # The first line break follows the heading; then one a question; the rest belong to the turn's end.
-        breaks = [at for at, token in enumerate(questions) if token == newline][: len(keys) + 1]
+        breaks = [at for at, token in enumerate(asked) if token == newline][: len(keys) + 1]
         starts, ends = [at + 1 for at in breaks[:-1]], breaks[1:]
         guide, subject = world.guide, world.guide.subject
         return Branch(
-            tuple(questions),
+            tuple(asked),
             tuple(block),
             tuple(slots),
             hints=tuple((end, answer[0]) for end, answer in zip(ends, answers, strict=True)),
             evidence=tuple(tuple(span for step in guide.evidence[key] if step != SUBJECT and (span := find(step))) for key in keys),
-            subjects=tuple(self._subject(world, questions, span) for span in zip(starts, ends, strict=True)),
+            subjects=tuple(self._subject(world, asked, span) for span in zip(starts, ends, strict=True)),
             lookup=_end(find(subject[1])) if subject else None,
             looked_up=tuple(guide.evidence[key] == (SUBJECT,) and key not in guide.builds for key in keys),
             builds=tuple(
@@ -214,19 +217,18 @@ class RowBuilder:
             return None
         return find_tokens(questions, self._tokenizer.encode_cached(f" {world.guide.subject[0]}"), *line)
 
-    def _ask(
-        self, number: int, question: AnyQuestion, value: Any, letters: Sequence[str], source: QuoteSource
-    ) -> tuple[str, tuple[int, ...], int]:
-        codes = None
-        if isinstance(question, (Choice, Score)):
-            codes = assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < VERBATIM)
-        answer = self._tokenizer.encode_cached(answer_text(question, codes, value))
-        if isinstance(question, Quote):
-            # A quote is a run of the text's own tokens, mostly the one with a space before it; a name may only begin a sentence.
-            runs = source.runs(value) or source.runs(value[0].upper() + value[1:])
-            spaced = tuple(self._tokenizer.encode_cached(f" {value}"))
-            answer = spaced if spaced in runs else runs[0]
-        return question_line(number, question, codes), answer, slot_width(question)
+    def _codes(self, question: AnyQuestion, letters: Sequence[str]) -> Codes | None:
+        if not isinstance(question, (Choice, Score)):
+            return None
+        return assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < self._verbatim)
+
+    def _answer(self, question: AnyQuestion, codes: Codes | None, value: Any, source: QuoteSource) -> tuple[int, ...]:
+        if not isinstance(question, Quote):
+            return self._tokenizer.encode_cached(answer_text(question, codes, value))
+        # A quote is a run of the text's own tokens, mostly the one with a space before it; a name may only begin a sentence.
+        runs = source.runs(value) or source.runs(value[0].upper() + value[1:])
+        spaced = tuple(self._tokenizer.encode_cached(f" {value}"))
+        return spaced if spaced in runs else runs[0]
 
     def _shuffled_letters(self) -> list[str]:
         """Mostly the codes used at inference in their order, sometimes any of the 255 in any order."""
@@ -236,13 +238,13 @@ class RowBuilder:
         pool = self._letters[:26] if rng.random() < 0.5 else self._letters
         return rng.sample(pool, 26)
 
-    def _vary(self, question: AnyQuestion) -> AnyQuestion:
-        """Option order and slot width are the caller's choice, so the model must not depend on them."""
+    def _vary(self, question: AnyQuestion, orders: dict[frozenset[Option], tuple[Option, ...]]) -> AnyQuestion:
+        """Option order and slot width are the caller's choice, so the model must not depend on them. The same options stand in the
+        same order throughout a block, so that later questions may point to them."""
         rng = self._rng
         if isinstance(question, (Choice, MultiChoice)):
-            options = list(question.options)
-            rng.shuffle(options)
-            return question.model_copy(update={"options": tuple(options)})
+            shuffled = tuple(rng.sample(question.options, len(question.options)))
+            return question.model_copy(update={"options": orders.setdefault(frozenset(shuffled), shuffled)})
         if isinstance(question, Integer):
             return question.model_copy(update={"maximum": question.maximum * rng.choice([1, 1, 10, 100])})
         if isinstance(question, (Quote, Text)):

@@ -24,6 +24,7 @@ from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.quant import unpack
 from clover_engine.tokenizer import Tokenizer
 from clover_train.packing import BUILD_COPY, COPY, IGNORE, LOOKUP, READ, RELATE, Batch
+from clover_train.public import load
 from clover_train.stream import batches
 from clover_train.wiring import wire
 
@@ -53,6 +54,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save-every", type=int, default=50)
+    parser.add_argument("--public", type=Path, nargs="*", default=(), help="training halves of public labelled groups, to mix in")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--wire", action="store_true", help="lend the look-up path its value and output weights first (wiring.py)")
     return parser.parse_args()
@@ -192,7 +194,7 @@ def main() -> None:
         relate, lookup, read, copier = ((int(args.layers * LOOKS[s][0]), LOOKS[s][1]) for s in (RELATE, LOOKUP, READ, COPY))
         wire(model, [_to(b, device) for b in islice(batches(tokenizer, args.seed, mask_id, pad_id), 3)], (relate, lookup, read), copier)
     log = (args.out / "log.jsonl").open("a")
-    stream = batches(tokenizer, args.seed, mask_id, pad_id, first)
+    stream = batches(tokenizer, args.seed, mask_id, pad_id, first, load(args.public))
     for step, batch in enumerate(islice(stream, args.steps - first), first):
         began = time.perf_counter()
         report = _step(model, optimizer, _to(batch, device), (mask_id, pad_id), rate(step, args))

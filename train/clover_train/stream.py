@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
 from clover_engine.tokenizer import Tokenizer
+from clover_train import public
 from clover_train.groups import PHRASES, Split, World, Writer
 from clover_train.packing import Batch, collate
 from clover_train.rows import Row, RowBuilder
-from clover_train.worlds import alert, chain, contract, dispatch, record, scenario
+from clover_train.worlds import alert, board, chain, contract, dispatch, record, scenario, tool
 
 WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "contract": contract.world,
@@ -19,12 +20,14 @@ WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "chain": chain.world,
     "record": record.world,
     "scenario": scenario.world,
+    "board": board.world,
+    "tool": tool.world,
 }
 ROWS = (
     (("scenario",), 2),
-    (("scenario",), 2),
-    (("contract", "alert", "dispatch", "chain", "record"), 2),
-    (("alert", "scenario", "contract", "chain", "dispatch"), 1),
+    (("tool", "scenario"), 2),
+    (("board", "scenario", "board", "contract"), 2),
+    (("alert", "chain", "tool", "dispatch", "contract", "record"), 1),
 )
 """The rows of a batch: families that take turns at it, and how many cases share the setting of a row that has several."""
 SEVERAL = 0.8
@@ -54,10 +57,12 @@ def worlds(seed: int, split: Split, total: int, family: str) -> list[World]:
     return [cases(family, split, f"alone-{seed}-{number}", 1)[0] for number in range(total)]
 
 
-def batches(tokenizer: Tokenizer, seed: int, mask_id: int, pad_id: int, start: int = 0) -> Iterator[Batch]:
-    """Batches of one row for each entry of ROWS.
+def batches(
+    tokenizer: Tokenizer, seed: int, mask_id: int, pad_id: int, start: int = 0, groups: Sequence[tuple[str, World]] = ()
+) -> Iterator[Batch]:
+    """Batches of one row for each entry of ROWS, and where there are public groups two of those in every other batch.
 
-    Batch i is a function of the seed and i alone: a resumed run goes on from `start` at once.
+    Batch i is a function of the seed, the groups and i alone: a resumed run goes on from `start` at once.
     """
     for index in count(start):
         rng = random.Random(f"rows-{seed}-{index}")
@@ -67,4 +72,6 @@ def batches(tokenizer: Tokenizer, seed: int, mask_id: int, pad_id: int, start: i
             family = families[index % len(families)]
             together = cases(family, "train", f"{seed}-{index}-{number}", most if rng.random() < SEVERAL else 1)
             rows.append(builder.build(together))
+        if groups and index % 2:
+            rows += [public.row(builder, tokenizer, *group, rng) for group in rng.sample(groups, 2)]
         yield collate(rows, COPIES, mask_id, rng)

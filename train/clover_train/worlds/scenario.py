@@ -30,7 +30,7 @@ from num2words import num2words
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score
 from clover_train.groups import REMARKS, Guide, World, Writer, compose
 
-_BUILTINS = {f.__name__: f for f in (min, max, sum, len, sorted, round, abs, any, all, int, dict, list, tuple, zip)}
+_BUILTINS = {f.__name__: f for f in (format, min, max, sum, len, sorted, round, abs, any, all, int, dict, list, tuple, zip)}
 CHECKED = 300
 """Cases drawn by a check of one scenario."""
 MOST = 0.85
@@ -124,12 +124,12 @@ class _Wording(string.Formatter):
                 return format(value, format_spec)
 
 
-def say(w: Writer, form: Any, values: Mapping[str, Any]) -> str:
-    """One phrasing of a clause, its first letter capitalised; by the value it depends on, if any."""
+def say(w: Writer, form: Any, values: Mapping[str, Any], *, capital: bool = True) -> str:
+    """One phrasing of a clause, mostly with a capital; by the value it depends on, if any."""
     if isinstance(form, Mapping):
         form = form["say"][values[form["by"]]]
     text = _Wording(w).vformat(w.rng.choice(form), (), values)
-    return text[0].upper() + text[1:]
+    return text[0].upper() + text[1:] if capital else text
 
 
 def _named(text: str) -> set[str]:
@@ -216,7 +216,7 @@ def check(name: str, book: Mapping[str, Any]) -> list[str]:
             return [f"{name}: {type(error).__name__}: {error}"]
         for key, answer in told.answers.items():
             seen[key][answer] += 1
-            problems += [f"{name}.{key}: {p}" for p in _wrong(told, key, answer)]
+        problems += faults(told)
         if problems:
             return problems
     problems += [f"{name}: fewer than 5 questions"] if len(seen) < 5 else []
@@ -225,6 +225,11 @@ def check(name: str, book: Mapping[str, Any]) -> list[str]:
         problems += [f"{name}.{key}: {answer!r} in {count} of {CHECKED} cases"] if count > MOST * CHECKED else []
     problems += [f"{name}.{key}: {len(texts)} phrasings" for key, texts in _phrasings(book) if len(texts) < 4]
     return problems + ([f"{name}: fewer than 10 remarks"] if len(book["remarks"]) < 10 else [])
+
+
+def faults(told: World) -> list[str]:
+    """Answers that are none of their question's, and steps that lead nowhere."""
+    return [f"{told.structure}.{key}: {problem}" for key, answer in told.answers.items() for problem in _wrong(told, key, answer)]
 
 
 def _wrong(told: World, key: str, answer: Any) -> list[str]:

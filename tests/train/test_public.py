@@ -1,0 +1,45 @@
+"""Public labelled groups as training rows."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from clover_engine.tokenizer import Tokenizer
+from clover_train.public import LONGEST, load, row
+from clover_train.rows import RowBuilder
+from tests.conftest import PAD
+
+ROW = {
+    "id": "a",
+    "material": "The clerk must reply within 5 days. She replied on 3 May 2021.",
+    "questions": [
+        {"id": "days", "type": "integer", "text": "Within how many days?"},
+        {"id": "replied", "type": "date", "text": "When did she reply?"},
+        {"id": "kind", "type": "choice", "text": "What kind of rule is it?", "options": ["deadline", "fee"]},
+        {"id": "must", "type": "boolean", "text": "Is a reply due?"},
+    ],
+    "answers": {"days": 5, "replied": "2021-05-03", "kind": "deadline", "must": True},
+}
+
+
+def test_groups_become_rows_with_their_answers(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    path = tmp_path / "dev.jsonl"
+    long = {**ROW, "id": "b", "material": "x " * LONGEST}
+    path.write_text(json.dumps(ROW) + "\n" + json.dumps(long) + "\n")
+    ((material, world),) = load([path])
+    rng = random.Random(0)
+    made = row(RowBuilder(tokenizer, tokenizer.special(PAD), rng), tokenizer, material, world, rng)
+    assert ROW["material"].split(". ")[1] in tokenizer.decode(list(made.material))
+    joint, alone = made.branches
+    assert len(joint.slots) == 4 and len(alone.slots) == 1
+    block = tokenizer.decode(list(joint.block))
+    assert all(text in block for text in (" deadline", "2021-05-03", " yes"))
+
+
+def test_what_is_for_evaluation_is_not_trained_on(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"eval\.jsonl is for evaluation"):
+        load([tmp_path / "eval.jsonl"])
