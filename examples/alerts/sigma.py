@@ -1,4 +1,4 @@
-"""Detection rules and events as labelled groups: what each line of a Sigma rule finds is worked out and written down, what follows is asked.
+"""Detection rules and events as labelled groups: what each line of a Sigma rule finds is worked out, what follows is asked.
 
 python examples/alerts/sigma.py sigma_events/dev.jsonl dev.jsonl
 python examples/alerts/sigma.py sigma_events/eval.jsonl eval.jsonl

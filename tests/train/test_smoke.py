@@ -197,7 +197,8 @@ def test_looks_point_at_evidence_subjects_and_visible_answers(tokenizer: Tokeniz
                 continue
             if lines := re.findall(r"^(?:\[\d+\]|F\d+) (.+)$", text, re.MULTILINE):
                 kinds.add("fact" if text.startswith("F") else "clause")
-                # A sentence that ends in "min." runs on into the next clause; in books of many hands a signature may, into one of several sentences.
+                # A sentence that ends in "min." runs on into the next clause; in books of many hands a signature may, into one of
+                # several sentences.
                 parts = r"(?<=[.!?])\s" if family in ("scenario", "board", "tool") else r"(?!)"
                 said = [part for case in group for text in case.clauses.values() for part in re.split(parts, flat(text))]
                 assert text.startswith("F") or all(flat(line) in clauses or any(one in line for one in said) for line in lines), text

@@ -36,7 +36,7 @@ def _pointer(network: LlamaConfig) -> Pointer:
 def export(
     state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, quantise: bool = True, network: LlamaConfig | None = None
 ) -> None:
-    """Write config.json, tokenizer.json and model.safetensors. `network` is that of another model than clover-mini, which does not point."""
+    """Write config.json, tokenizer.json and model.safetensors. `network`: of a model that does not point."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer(base / "tokenizer.json")
     vocab, hidden = state["embedding.weight"].shape

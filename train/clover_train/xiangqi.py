@@ -105,7 +105,7 @@ def told(turn: Turn, move: str, reply: str | None) -> Group:
     # All but the threat is seen from the line of the move. Clauses are found by how they begin.
     clauses = {"best": f"{move} ", "threat": f"{turn.position.opponent.capitalize()} threatens "}
     needs = {key: frozenset(["threat" if key == "threat" else "best"]) for key in answers}
-    builds = {key: ("move",) for key in ("piece", "wins", "check", "reply")}
+    builds: dict[str, tuple[str, ...]] = dict.fromkeys(("piece", "wins", "check", "reply"), ("move",))
     guide = Guide({key: tuple(needed) for key, needed in needs.items()}, builds, {}, copies={"move": "best#"})
     return turn.material, World("xiangqi", turn.position.fen, clauses, (), turn.questions, answers, needs, frozenset(), guide)
 
@@ -133,7 +133,7 @@ def row(builder: RowBuilder, tokenizer: Tokenizer, material: str, case: World, a
     lines, _ = prompter.line_spans(read, ())
 
     def find(step: str) -> Span | None:
-        name, _, copied = step.partition("#")
+        name, _, _ = step.partition("#")
         begins = (read.text[start:end].startswith(case.clauses[name]) for start, end in read.sentences)
         span = next((line for line, found in zip(lines, begins, strict=True) if found), None)
         # The move itself is the token after the line's number.

@@ -2,8 +2,8 @@
 
     python -m clover_train.xiangqi_positions --engine /usr/games/fairy-stockfish --games 300 --seed 0 --out positions-0.jsonl
 
-A line: {"fen", "candidates": facts of the moves to choose from, "threat": facts of what is threatened, "move": the engine's choice, "reply":
-the answer that it expects}. Games are played by all sorts: chance, greed, any
+A line: {"fen", "candidates": facts of the moves to choose from, "threat": facts of what is threatened, "move": the engine's choice,
+"reply": the answer that it expects}. Games are played by all sorts: chance, greed, any
 candidate, the engine, and mixtures of them, so that lost, won and odd positions occur, as in play against anyone. Same seed and
 engine, same positions.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def game(engine: EnginePlayer, rng: random.Random, told: float) -> Iterator[dict
     """The labelled positions of one game: `told` of those in which there is something to choose."""
     styles = {side: rng.choice(STYLES) for side in ("red", "black")}
     opening = rng.randint(0, SHORT) if rng.random() < 0.5 else 0
-    position, history = Position(), list[str]()
+    position, history, move = Position(), list[str](), ""
     greedy = GreedyPlayer(rng)
     for ply in range(MOST):
         if position.over:
@@ -43,19 +43,19 @@ def game(engine: EnginePlayer, rng: random.Random, told: float) -> Iterator[dict
         label = rng.random() < told and style != "chance"
         if style == "engine" or label:
             candidates = choose(position, history)
-            move, reply = engine.best(position, [fact.name for fact in candidates])
+            best, reply = engine.best(position, [fact.name for fact in candidates])
+            move = best
             if label and len(candidates) > 1:
                 facts, threat = [asdict(fact) for fact in candidates], position.threat()
-                yield {"fen": position.fen, "candidates": facts, "threat": threat and asdict(threat), "move": move, "reply": reply}
-        choices: dict[str, Callable[[], str]] = {
-            "chance": lambda: rng.choice(position.moves),
-            "greed": lambda: greedy.move(position, history),
-            "any": lambda: rng.choice(choose(position, history)).name,
-            "engine": lambda: move,
-        }
-        played = choices[style]()
+                yield {"fen": position.fen, "candidates": facts, "threat": threat and asdict(threat), "move": best, "reply": reply}
+        if style == "chance":
+            move = rng.choice(position.moves)
+        elif style == "greed":
+            move = greedy.move(position, history)
+        elif style == "any":
+            move = rng.choice(choose(position, history)).name
         history.append(position.fen)
-        position = position.after(played)
+        position = position.after(move)
 
 
 def main() -> None:

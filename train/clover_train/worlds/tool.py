@@ -1,8 +1,9 @@
 """Tool calls: which of several tools does what is asked for, its arguments, how risky the call is, and whether to ask first.
 
-A tool of the book (`phrases/SPLIT/tool/*.yaml`) has `names` and descriptions (`about`); `draw`, the values of a call; `arguments`, each with
-`type`, `describe`, `answer` and for choices `options`; `request`, wordings that ask for a call and state every argument, with fragments
-`say` for values that are not written out; and `noise`, about other calls. Entries that begin with an underscore hold what tools share.
+A tool of the book (`phrases/SPLIT/tool/*.yaml`) has `names` and descriptions (`about`); `draw`, the values of a call; `arguments`, each
+with `type`, `describe`, `answer` and for choices `options`; `request`, wordings that ask for a call and state every argument, with
+fragments `say` for values that are not written out; and `noise`, about other calls. Entries that begin with an underscore hold what
+tools share.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def tell(wanted: str, book: Mapping[str, Any], setting: Writer, case: Writer, of
     text = TOOL_QUESTION if setting.rng.random() < 0.5 else say(setting, shared["ask"]["tool"], {})
     questions: dict[str, AnyQuestion] = {"tool": Choice(text, options=tools)}
     answers: dict[str, Any] = {"tool": names[wanted]}
-    evidence, copies = {"tool": ("request",)}, dict[str, str]()
+    evidence: dict[str, tuple[str, ...]] = {"tool": ("request",)}
+    copies = dict[str, str]()
     for key, form in tool["arguments"].items():
         questions[key] = _argument(case, form, values)
         value = evaluate(form["answer"], values)
