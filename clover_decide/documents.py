@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +49,16 @@ def documents(folder: Path) -> Iterator[Path]:
     """
     if not folder.is_dir():
         raise FormatError("is no folder", path=str(folder), accepted="a folder of documents")
-    for inner in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
-        if not os.access(inner, os.R_OK | os.X_OK):
-            # Not one to pass over: its documents would be missing from the report without a word.
-            raise FormatError("cannot be looked into", path=str(inner), accepted="folders that may be read")
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith((".", "~$")) for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden and path.suffix.lower() in _READERS:
-            yield path
+    found: list[Path] = []
+    for inner, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith((".", "~$"))]
+        found += [Path(inner, name) for name in names if not name.startswith((".", "~$")) and Path(name).suffix.lower() in _READERS]
+    yield from sorted(path for path in found if path.is_file())
+
+
+def _refuse(error: OSError) -> None:
+    """Not to be passed over: what lies there would be missing from the report without a word."""
+    raise FormatError(f"cannot be looked into ({error.strerror})", path=str(error.filename), accepted="folders that may be read")
 
 
 def _pdf(path: Path) -> str:
@@ -86,14 +88,18 @@ def _docx(path: Path) -> str:
         raise FormatError("is encrypted, or an old .doc file", path=str(path), accepted="a .docx that opens without a password")
     try:
         document = docx.Document(str(path))
-        sections = list(document.sections)
-        # What stands on every page is read once.
-        above = [line for s in sections if not s.header.is_linked_to_previous for line in _lines(s.header)]
-        below = [line for s in sections if not s.footer.is_linked_to_previous for line in _lines(s.footer)]
-        lines = [*dict.fromkeys(above), *_lines(document), *dict.fromkeys(below)]
+        above, below = ("header", "first_page_header", "even_page_header"), ("footer", "first_page_footer", "even_page_footer")
+        lines = [*_edges(document, above), *_lines(document), *_edges(document, below)]
     except Exception as error:  # zip, XML and package errors of three libraries have no common class
         raise FormatError(f"cannot be read as .docx ({error})", path=str(path), accepted="an undamaged .docx file") from None
     return "\n".join(lines)
+
+
+def _edges(document: Any, names: Sequence[str]) -> Iterator[str]:
+    """Headers or footers of all sections and kinds of pages; what stands on many pages is read once."""
+    edges = [getattr(section, name) for section in document.sections for name in names]
+    told = [tuple(_lines(edge)) for edge in edges if not edge.is_linked_to_previous]
+    yield from (line for lines in dict.fromkeys(told) for line in lines)
 
 
 def _lines(container: Any) -> Iterator[str]:
@@ -103,11 +109,15 @@ def _lines(container: Any) -> Iterator[str]:
 
 
 def _rows(table: Any) -> Iterator[str]:
+    seen = set[Any]()
     for row in table.rows:
         yield " | ".join(cell.text for cell in row.cells)
         for cell in row.cells:
-            for inner in cell.tables:
-                yield from _rows(inner)
+            # A merged cell stands in several places of the grid.
+            inner = [] if cell._tc in seen else cell.tables
+            seen.add(cell._tc)
+            for one in inner:
+                yield from _rows(one)
 
 
 _ENCRYPTED = bytes.fromhex("d0cf11e0a1b11ae1")

@@ -115,8 +115,11 @@ _WINDOWS = ("Event.", "System.", "EventData.", "winlog.", "event_data.")
 def _shortened(fields: Mapping[str, Any], envelopes: Sequence[str] = _WINDOWS) -> dict[str, Any]:
     """Fields without their envelopes, but for those whose short name another has as well."""
     short = Counter(_short(name, envelopes) for name in fields)
-    named = ((name, _short(name, envelopes), value) for name, value in fields.items())
-    return {shorter if short[shorter] == 1 else name: value for name, shorter, value in named}
+    out: dict[str, Any] = {}
+    for name, value in fields.items():
+        shorter = _short(name, envelopes)
+        out[shorter if short[shorter] == 1 and (shorter == name or shorter not in fields) else name] = value
+    return out
 
 
 def _short(name: str, envelopes: Sequence[str] = _WINDOWS) -> str:

@@ -24,7 +24,8 @@ def ordered_options(question: AnyQuestion, permutation: int = 0) -> AnyQuestion:
         return question
     options = sorted(question.options, key=lambda option: (option.value, option.description or ""))
     if permutation:
-        random.Random(f"{permutation} {question.text}").shuffle(options)
+        # The same options stand in the same order in every question, so that later ones may point to them.
+        random.Random(f"{permutation} {[option.value for option in options]}").shuffle(options)
     return question.model_copy(update={"options": tuple(options)})
 
 

@@ -53,7 +53,7 @@ def assign_codes(question: Choice | Score, tokenizer: Tokenizer, letters: Sequen
     """Codes of one question; depends on the question alone."""
     options = question.options if isinstance(question, Choice) else question.levels
     if verbatim:
-        ids = _telling([tokenizer.encode_cached(f" {o.value.strip()}") for o in options], tokenizer)
+        ids = _telling([tokenizer.encode_cached(f" {' '.join(o.value.split())}") for o in options], tokenizer)
         if ids is not None:
             return Codes(tuple(tokenizer.decode([t]) for t in ids), ids, True)
     texts = tuple(str(i) for i in range(len(options))) if isinstance(question, Score) else tuple(letters[: len(options)])
@@ -68,8 +68,15 @@ def _telling(options: Sequence[Sequence[int]], tokenizer: Tokenizer) -> tuple[in
     if len(set(firsts)) == len(firsts) and all(_usable(token, tokenizer) for token in firsts):
         return tuple(firsts)
     found = Counter(token for tokens in options for token in set(tokens))
-    own = [next((t for t in tokens if found[t] == 1 and _usable(t, tokenizer)), None) for tokens in options]
+    own = [next((t for t in _wordlike(tokens, tokenizer) if found[t] == 1 and _usable(t, tokenizer)), None) for tokens in options]
     return tuple(t for t in own if t is not None) if None not in own else None
+
+
+def _wordlike(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
+    """Tokens that say something by themselves: with a letter, or the first digit of a number."""
+    texts = [tokenizer.decode([token]) for token in tokens]
+    begins = (text.isdigit() and not before.isdigit() for before, text in zip(["", *texts], texts, strict=False))
+    return [token for token, text, first in zip(tokens, texts, begins, strict=True) if first or any(c.isalpha() for c in text)]
 
 
 def _usable(token: int, tokenizer: Tokenizer) -> bool:
@@ -131,7 +138,7 @@ def answer_text(question: AnyQuestion, codes: Codes | None, value: Any) -> str:
 
 
 def question_lines(questions: Sequence[AnyQuestion], codes: Sequence[Codes | None]) -> list[str]:
-    """The questions of a block as the model reads them. Options that an earlier question has already are not read again."""
+    """The questions of a block as the model reads them. Long options that an earlier question has already are not read again."""
     lines, first = list[str](), dict[str, int]()
     for number, (question, own) in enumerate(zip(questions, codes, strict=True), 1):
         expected = _expected(question, own)

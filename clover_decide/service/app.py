@@ -128,14 +128,14 @@ async def page() -> Response:
     return FileResponse(STATIC / "page.html")
 
 
-@operations.head("/healthz", include_in_schema=False)
+@operations.head("/healthz", response_class=PlainTextResponse, include_in_schema=False)
 @operations.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
     """The process is alive."""
     return "ok\n"
 
 
-@operations.head("/readyz", include_in_schema=False)
+@operations.head("/readyz", response_class=PlainTextResponse, include_in_schema=False)
 @operations.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "Not now.", "content": {"text/plain": {}}}})
 async def readyz(context: Serving) -> Response:
     """A request would be taken now."""

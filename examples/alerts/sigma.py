@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import ipaddress
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,52 +26,79 @@ import yaml
 RULE, EVENT = "Detection rule (Sigma):\n", "\n\nEvent:\n"
 SHOWN = 3
 """Values of a search line that are written out."""
-VERBS = {"contains": "contains", "startswith": "begins with", "endswith": "ends with", "re": "matches", "": "is"}
-DASHES = "-/\u2013\u2014\u2015"
-"""What the modifier windash lets a dash be."""
+VERBS = {"contains": "contains", "startswith": "begins with", "endswith": "ends with", "re": "matches", "cidr": "is in", "": "is"}
+KNOWN = {*VERBS, "all", "windash", "cased", "exists", "i", "m", "s"}
+DASHES = "[-/\u2013\u2014\u2015]"
+"""What the modifier windash lets the dash before an option be."""
 
 
-def finds(value: str, verb: str, wanted: str, windash: bool) -> bool:
-    """Whether a field's value is as a search line wants it: without regard to case, * and ? standing for any text and any character."""
+def finds(value: str, verb: str, wanted: str, modifiers: Sequence[str]) -> bool:
+    """Whether a field's value is as a search line wants it: * and ? stand for any text and any character, case does not matter."""
+    if verb == "cidr":
+        try:
+            return ipaddress.ip_address(value) in ipaddress.ip_network(wanted, strict=False)
+        except ValueError:
+            return False
     if verb == "re":
-        return re.search(wanted, value) is not None
+        flags = sum((getattr(re, flag.upper()) for flag in modifiers if flag in ("i", "m", "s")), re.RegexFlag(0))
+        return re.search(wanted, value, flags) is not None
     before, after = (".*" if verb in (kind, "contains") else "" for kind in ("endswith", "startswith"))
-    forms = [wanted.replace("-", dash, 1) for dash in DASHES] if windash else [wanted]
-    return any(re.fullmatch(before + _pattern(form) + after, value, re.IGNORECASE | re.DOTALL) for form in forms)
+    case = re.RegexFlag(0) if "cased" in modifiers else re.IGNORECASE
+    return re.fullmatch(before + _pattern(wanted, "windash" in modifiers) + after, value, case | re.DOTALL) is not None
 
 
-def _pattern(wanted: str) -> str:
+def _pattern(wanted: str, windash: bool) -> str:
     """A backslash before a backslash or a wildcard takes its meaning away; any other one is itself."""
-    wild = {"*": ".*", "?": "."}
-    tokens = re.findall(r"\\[\\*?]|.", wanted, re.DOTALL)
-    return "".join(wild.get(token) or re.escape(token[-1]) for token in tokens)
+    wild, tokens = {"*": ".*", "?": "."}, re.findall(r"\\[\\*?]|.", wanted, re.DOTALL)
+    parts = [wild.get(token) or re.escape(token[-1]) for token in tokens]
+    if windash:
+        # Before an option, not within a word.
+        spots = zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False)
+        options = [token in "-/" and not before.isalnum() and after.isalnum() for before, token, after in spots]
+        parts = [DASHES if option else part for option, part in zip(options, parts, strict=True)]
+    return "".join(parts)
 
 
 def line(event: Mapping[str, str], key: str, wanted: Any) -> tuple[bool, str]:
-    """Whether a line of a search block holds, and what it says."""
+    """Whether a line of a search block holds, and what it says.
+
+    Raises:
+        ValueError: a modifier that is not worked out here.
+    """
     name, *modifiers = key.split("|")
-    verb = next((m for m in modifiers if m in VERBS), "")
+    if unknown := set(modifiers) - KNOWN:
+        raise ValueError(f"modifier {sorted(unknown)[0]!r} of {key}; accepted: {', '.join(sorted(KNOWN - {''}))}")
+    if "exists" in modifiers or wanted is None:
+        there = name in event if "exists" in modifiers else bool(event.get(name))
+        return there == bool(wanted), f"{name} is {'there' if wanted else 'empty or missing'}: {'yes' if there == bool(wanted) else 'no'}"
+    verb = next((m for m in modifiers if m in VERBS), "" if name else "contains")
+    # Without a field, any value of the event may be meant.
+    texts = [event[name]] if name in event else [] if name else list(event.values())
     values = [str(v) for v in (wanted if isinstance(wanted, list) else [wanted])]
-    held = [value for value in values if name in event and finds(event[name], verb, value, "windash" in modifiers)]
+    held = [value for value in values if any(finds(text, verb, value, modifiers) for text in texts)]
     holds = len(held) == len(values) if "all" in modifiers else bool(held)
     # What was found comes first, so that it is among what is shown.
     shown = [value.strip() or repr(value) for value in [*held, *(v for v in values if v not in held)][:SHOWN]]
     more = f" (of {len(values)})" if len(values) > SHOWN else ""
     choice = "" if len(values) == 1 else "all of " if "all" in modifiers else "one of "
-    said = "not in the event" if name not in event else "yes" if holds else "no"
-    return holds, f"{name} {VERBS[verb]} {choice}{', '.join(shown)}{more}: {said}"
+    said = "not in the event" if not texts else "yes" if holds else "no"
+    return holds, f"{name or 'the event'} {VERBS[verb]} {choice}{', '.join(shown)}{more}: {said}"
 
 
 def block(event: Mapping[str, str], name: str, search: Any) -> str:
     """What the lines of a search block find: several fields must all hold, of a list one entry."""
-    entries = search if isinstance(search, list) else [search]
-    said = [", and ".join(line(event, key, wanted)[1] for key, wanted in entry.items()) for entry in entries if isinstance(entry, dict)]
+    entries = [entry if isinstance(entry, dict) else {"": entry} for entry in (search if isinstance(search, list) else [search])]
+    said = [", and ".join(line(event, key, wanted)[1] for key, wanted in entry.items()) for entry in entries]
     return f"Search block {name}: {'; or '.join(said)}."
 
 
 def condition(text: str, blocks: Sequence[str]) -> dict[str, Any]:
-    """The condition of a rule as a JSON Schema over the answers: and, or, not, brackets, `all of x*` and `1 of x*`."""
-    tokens = re.findall(r"\(|\)|(?:all|1) of \S+?(?=[\s)]|$)|[^\s()]+", text)
+    """The condition of a rule as a JSON Schema over the answers: and, or, not, brackets, `all of x*`, `1 of x*` and `any of x*`.
+
+    Raises:
+        ValueError: another condition, or a search block that is not asked about.
+    """
+    tokens = [*re.findall(r"\(|\)|(?:all|any|1) of \S+?(?=[\s)]|$)|[^\s()]+", text), ""]
 
     def either() -> dict[str, Any]:
         parts = [both()]
@@ -91,15 +120,19 @@ def condition(text: str, blocks: Sequence[str]) -> dict[str, Any]:
             return {"not": one()}
         if token == "(":
             inner = either()
-            tokens.pop(0)
+            if tokens.pop(0) != ")":
+                raise ValueError(f"condition {text!r} is not understood")
             return inner
-        many, _, pattern = token.partition(" of ")
-        if not pattern:
-            return answered(token, True)
-        chosen = [answered(name, True) for name in blocks if pattern == "them" or fnmatch.fnmatchcase(name, pattern)]
-        return {"allOf" if many == "all" else "anyOf": chosen}
+        many, _, pattern = token.rpartition(" of ")
+        chosen = [name for name in blocks if (pattern == "them" and many) or fnmatch.fnmatchcase(name, pattern)]
+        if not chosen or (not many and chosen != [token]):
+            raise ValueError(f"condition {text!r}: no search block {pattern!r}; accepted: {', '.join(blocks)}")
+        return {"allOf" if many == "all" else "anyOf": [answered(name, True) for name in chosen]} if many else answered(token, True)
 
-    return either()
+    whole = either()
+    if tokens != [""]:
+        raise ValueError(f"condition {text!r} is not understood at {tokens[0]!r}")
+    return whole
 
 
 def answered(key: str, value: Any) -> dict[str, Any]:
@@ -111,7 +144,8 @@ def rules(rule: Mapping[str, Any], blocks: Sequence[str], levels: Sequence[str])
     holds, level = condition(str(rule["detection"]["condition"]), blocks), str(rule.get("level", "none"))
     found = {"if": holds, "then": answered("fires", True), "else": answered("fires", False)}
     raised = {"if": answered("fires", True), "then": answered("severity", level), "else": answered("severity", "none")}
-    high = {"properties": {"severity": {"enum": [one for one in levels if one in ("high", "critical")]}}, "required": ["severity"]}
+    urgent = [level for level in levels if level in ("high", "critical")]
+    high = {"properties": {"severity": {"enum": urgent}}, "required": ["severity"]} if urgent else False
     passed = {"if": high, "then": answered("escalate", True), "else": answered("escalate", False)}
     told = ("fires as the condition says", "severity is the rule's level if it fires, else none", "escalate what is high or critical")
     return [{"text": text, "schema": schema} for text, schema in zip(told, (found, raised, passed), strict=True)]
@@ -153,9 +187,15 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--plain", action="store_true", help="leave the material as it is")
     args = parser.parse_args()
-    rows = [json.loads(entry) for entry in args.groups.read_text().splitlines()]
-    args.out.write_text("".join(json.dumps(group(row, args.plain), ensure_ascii=False) + "\n" for row in rows))
-    print(f"{len(rows)} groups in {args.out}")
+    entries = [entry for entry in args.groups.read_text(encoding="utf-8").split("\n") if entry.strip()]
+    made: list[str] = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            made.append(json.dumps(group(json.loads(entry), args.plain), ensure_ascii=False) + "\n")
+        except (ValueError, KeyError, TypeError) as error:
+            print(f"{args.groups}: group {number} is passed over: {error}", file=sys.stderr)
+    args.out.write_text("".join(made), encoding="utf-8")
+    print(f"{len(made)} groups in {args.out}")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ assert spec and spec.loader
 sigma: Any = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sigma)
 
-EVENT = {"Image": "C:\\Windows\\System32\\cmd.exe", "CommandLine": "cmd /c copy \\\\host\\share [x] a?b", "EventID": "1"}
+EVENT = {"Image": "C:\\Windows\\System32\\cmd.exe", "CommandLine": "cmd /c copy \\\\host\\share [x] a?b", "EventID": "1", "Ip": "10.1.2.3"}
 MATERIAL = """Detection rule (Sigma):
 title: A copy from a share
 detection:
@@ -58,6 +58,18 @@ EventID: 1"""
         ("CommandLine|contains|all", ["copy", "paste"], False),
         ("CommandLine|contains|windash", " -c ", True),
         ("CommandLine|contains", " -c ", False),
+        ("CommandLine|contains|windash", "x-c", False),
+        ("CommandLine|contains|cased", "COPY", False),
+        ("CommandLine|contains|cased", "copy", True),
+        ("CommandLine|re|i", "COPY", True),
+        ("Ip|cidr", "10.0.0.0/8", True),
+        ("Ip|cidr", ["192.168.0.0/16", "10.2.0.0/16"], False),
+        ("Image|exists", True, True),
+        ("Image|exists", False, False),
+        ("Parent", None, True),
+        ("Image", None, False),
+        ("", "share", True),
+        ("", ["nothing", "of this"], False),
         ("CommandLine|re", "cop[yz] ", True),
         ("CommandLine|re", "COPY", False),
         ("EventID", 1, True),
@@ -70,6 +82,21 @@ def test_a_line_holds_as_sigma_says(key: str, wanted: Any, holds: bool) -> None:
     assert said.endswith(": yes" if holds else ": not in the event" if key.startswith("Hashes") else ": no")
 
 
+def test_what_is_not_worked_out_is_said() -> None:
+    with pytest.raises(ValueError, match="modifier 'base64offset'"):
+        sigma.line(EVENT, "CommandLine|base64offset|contains", "http")
+    assert (
+        sigma.block(EVENT, "words", ["copy", "paste"])
+        == "Search block words: the event contains copy: yes; or the event contains paste: no."
+    )
+
+
+@pytest.mark.parametrize("text", ["a and", "(a or b", "a b", "2 of x*", "sel | count() > 5", "1 of y*", "c"])
+def test_a_condition_that_is_not_understood_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="condition"):
+        sigma.condition(text, ["a", "b", "x_1"])
+
+
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
@@ -79,6 +106,7 @@ def test_a_line_holds_as_sigma_says(key: str, wanted: Any, holds: bool) -> None:
         ("not (a and b) or c", lambda a, b, c: not (a and b) or c),
         ("all of them", lambda a, b, c: a and b and c),
         ("1 of x*", lambda a, b, c: a or b or c),
+        ("any of x*", lambda a, b, c: a or b or c),
         ("not 1 of x*", lambda a, b, c: not (a or b or c)),
     ],
 )

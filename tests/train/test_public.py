@@ -27,7 +27,8 @@ ROW = {
 
 
 def test_groups_become_rows_with_their_answers(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    path = tmp_path / "dev.jsonl"
+    path = tmp_path / "orsharc" / "dev.jsonl"
+    path.parent.mkdir()
     long = {**ROW, "id": "b", "material": "x " * LONGEST}
     path.write_text(json.dumps(ROW) + "\n" + json.dumps(long) + "\n")
     ((material, world),) = load([path])
@@ -40,6 +41,7 @@ def test_groups_become_rows_with_their_answers(tmp_path: Path, tokenizer: Tokeni
     assert all(text in block for text in (" deadline", "2021-05-03", " yes"))
 
 
-def test_what_is_for_evaluation_is_not_trained_on(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"eval\.jsonl is for evaluation"):
-        load([tmp_path / "eval.jsonl"])
+@pytest.mark.parametrize("name", ["orsharc/eval.jsonl", "orsharc/val.jsonl", "sigma_events/dev.jsonl"])
+def test_what_is_for_evaluation_is_not_trained_on(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is not to be trained on"):
+        load([tmp_path / name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,16 +58,34 @@ def test_pdf_and_word_and_text(tmp_path: Path) -> None:
 def test_headers_footers_and_tables_within_tables_are_read(tmp_path: Path) -> None:
     document = docx.Document()
     section = document.sections[0]
+    section.different_first_page_header_footer = True
+    section.first_page_header.paragraphs[0].text = "Letterhead"
     section.header.paragraphs[0].text, section.footer.paragraphs[0].text = "Lease no. 17", "Page of the lessor"
     document.add_paragraph(LINES[0])
-    cell = document.add_table(rows=1, cols=1).rows[0].cells[0]
+    table = document.add_table(rows=2, cols=2)
+    cell = table.cell(0, 0).merge(table.cell(1, 1))
     cell.text = "Fees"
     cell.add_table(rows=1, cols=2).rows[0].cells[1].text = "$40 a month"
     document.add_section()
     document.save(str(tmp_path / "a.docx"))
     lines = read_document(tmp_path / "a.docx").splitlines()
     assert (lines[0], lines[-1]) == ("Lease no. 17", "Page of the lessor")
-    assert lines[1] == LINES[0] and " | $40 a month" in lines and sum("Fees" in line for line in lines) == 1
+    assert lines[1:3] == ["Letterhead", LINES[0]] and lines.count(" | $40 a month") == 1
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    scandir = os.scandir
+
+    def guarded(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    with pytest.raises(FormatError, match="cannot be looked into") as error:
+        list(documents(tmp_path))
+    assert error.value.path == str(tmp_path / "closed")
 
 
 def encrypted(path: Path, password: str) -> Path:

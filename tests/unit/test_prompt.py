@@ -19,6 +19,10 @@ from clover_engine.tokenizer import Tokenizer
         (("200 m", "400 m", "unchanged"), ("2", "4", " unchanged")),
         (("a b", "a", "b"), (" A", " B", " C")),
         (("2 days", "3 days", "12 days"), (" A", " B", " C")),
+        (("10 days", "25 days", "31 days"), (" A", " B", " C")),
+        (("Paris, France", "Paris - Texas"), (" France", " Texas")),
+        (("refund (full)", "refund later"), ("full", " later")),
+        (("fly\nto Mill", "fly to\tRidge"), (" Mill", " Ridge")),
     ],
 )
 def test_a_code_is_the_first_token_or_else_one_that_no_other_option_has(

@@ -67,6 +67,7 @@ class World:
     `rules` names the clauses that every case under the same setting shares word for word.
     `answers[id]` is the gold value, by execution of the rules, in the type a decision would return.
     `shown[id]` names the clauses that a reader would point to, where they are fewer than `needs[id]`.
+    `silent` names the clauses whose absence is an answer of its own: they are never left out.
     """
 
     family: str
@@ -79,6 +80,7 @@ class World:
     rules: frozenset[str]
     guide: Guide
     shown: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    silent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

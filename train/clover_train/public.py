@@ -23,24 +23,29 @@ from clover_train.rows import Row, RowBuilder
 
 LONGEST = 2500
 """Characters of a material: longer ones take too much of a batch."""
+ALLOWED = frozenset({"orsharc", "cvss_advisories", "sgd_requests", "contractnli", "zebra", "knights"})
+"""The sets, by the name of their folder, whose licence allows training."""
 
 
 def load(paths: Sequence[Path]) -> list[tuple[str, World]]:
     """Materials and groups.
 
     Raises:
-        ValueError: a file that is named as one to evaluate on.
+        ValueError: a file other than dev.jsonl of a set whose licence allows training, or nothing short enough in them.
         FormatError: no file of labelled groups.
     """
-    held = [path for path in paths if "eval" in path.stem or "test" in path.stem]
-    if held:
-        raise ValueError(f"{held[0]} is for evaluation; training must not see it")
+    for path in paths:
+        if path.name != "dev.jsonl" or path.parent.name not in ALLOWED:
+            raise ValueError(f"{path} is not to be trained on; accepted: dev.jsonl of {', '.join(sorted(ALLOWED))}")
     groups = [(path.parent.name, group) for path in paths for group in load_public(path).groups]
-    return [
+    found = [
         (group.material, _world(name, group.id, group.questions.questions, group.answers))
         for name, group in groups
         if len(group.material) <= LONGEST
     ]
+    if paths and not found:
+        raise ValueError(f"no material of at most {LONGEST} characters in {paths[0]}")
+    return found
 
 
 def _world(name: str, structure: str, questions: Mapping[str, AnyQuestion], answers: Mapping[str, Any]) -> World:

@@ -25,11 +25,11 @@ from clover_train.evidence import Finder, Span, find_tokens, finder
 from clover_train.groups import SUBJECT, World, compose
 
 EASY = frozenset({"damage", "critical_asset", "count", "days", "patients"})
-"""Questions learned early, and then asked less often."""
+"""Questions of the first families that were learned early, and then asked less often."""
 UNKNOWN = 0.06
 """Share of cases in which a clause is left out that closed questions need: the answers stay as drawn, so the loss teaches doubt."""
 VERBATIM = 0.92
-"""Share of choices and scores whose codes are the options' own first tokens, where those allow it."""
+"""Share of choices and scores whose codes are the options' own tokens, where those allow it."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,14 @@ class RowBuilder:
             return None
         open_ = [key for key in keys if not isinstance(world.questions[key], (Boolean, Choice, Score, MultiChoice))]
         needed = frozenset().union(*(world.needs[key] for key in keys)) - world.rules - frozenset().union(*(world.needs[k] for k in open_))
+        needed -= world.silent
         return self._rng.choice(sorted(needed)) if needed else None
 
     def _keys(self, world: World) -> list[str]:
         """5 questions or more, at most a block of 8, in random order; those learned early less often."""
         rng = self._rng
-        keys = [key for key in world.questions if key not in EASY or rng.random() < 0.35]
+        spared = EASY if world.family in ("contract", "alert", "dispatch", "chain") else frozenset[str]()
+        keys = [key for key in world.questions if key not in spared or rng.random() < 0.35]
         rng.shuffle(keys)
         return keys[: rng.randint(min(5, len(keys)), min(8, len(keys)))]
 
@@ -205,12 +207,19 @@ class RowBuilder:
     def _copied(self, world: World, key: str, answer: Sequence[int], find: Finder) -> Span | None:
         """None also where a letter stands for the answer, or the text has it in other tokens."""
         source, value = world.guide.copies.get(key), world.answers[key]
+        span = find(source) if source else None
+        if source is None or span is None:
+            return None
+        if isinstance(world.questions[key], Choice):
+            # A code is one token of the option, not always its first.
+            stated = self._tokenizer.encode_cached(f" {source.partition('#')[2]}")
+            at = stated.index(answer[0]) if answer[0] in stated and span[1] - span[0] == len(stated) else None
+            return None if at is None else (span[0] + at, span[0] + at + 1)
         spaced = self._tokenizer.encode_cached(f" {value}" if isinstance(value, str) else str(value))
         # The first token of a string that is not a quote has no space before it.
-        if source is None or (answer[0] != spaced[0] and (len(answer) != len(spaced) or answer[1:] != tuple(spaced[1:]))):
+        if answer[0] != spaced[0] and (len(answer) != len(spaced) or answer[1:] != tuple(spaced[1:])):
             return None
-        span = find(source)
-        return span and (span[0], min(span[1], span[0] + len(answer)))
+        return span[0], min(span[1], span[0] + len(answer))
 
     def _subject(self, world: World, questions: Sequence[int], line: Span) -> Span | None:
         if world.guide.subject is None:

@@ -82,7 +82,9 @@ def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiff
     return model
 
 
-def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int, pad_id: int) -> tuple[torch.Tensor, dict[str, float | None]]:
+def losses(
+    model: LlamaBlockDiffusion, batch: Batch, mask_id: int, pad_id: int, allowed: torch.Tensor | None = None
+) -> tuple[torch.Tensor, dict[str, float | None]]:
     """Weighted mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift).
 
     The padding behind an answer is easily predicted and often longer than the answer, so it counts less.
@@ -91,7 +93,8 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int, pad_id: int) 
     autoregressive one: the end of a question's line predicts the first token of its answer, as the base model would
     continue the text. And a look loss: a few heads attend to the evidence of the answer, one step of it a layer, as
     strongly supervised memory networks do (arXiv 1410.3916); answers alone say too little about where to look.
-    The report's `right_*` count the first token of a masked stretch.
+    The report's `right_*` count the first token of a masked stretch. `allowed`: (1, T, vocab) bool, False where a token cannot be
+    the answer at a position, if only some can.
     """
     layers, pointer = [int(model.config.layers * depth) for depth, _ in LOOKS], int(model.config.layers * POINTER[0])
     watch: dict[int, list[torch.Tensor]] = {layer: [] for layer in (*layers, pointer)}
@@ -105,6 +108,8 @@ def losses(model: LlamaBlockDiffusion, batch: Batch, mask_id: int, pad_id: int) 
     logits = logits.float()
     hint_loss = F.cross_entropy(hint_logits, batch.hints[hinted])
     logits[:, mask_id] = float("-inf")
+    if allowed is not None:
+        logits = logits.masked_fill(~allowed[:, 1:][chosen], float("-inf"))
     targets, full = batch.targets[:, 1:][chosen], batch.full[:, 1:][chosen]
     first = (batch.targets[:, :-1] == IGNORE)[chosen]
     each = F.cross_entropy(logits, targets, reduction="none")

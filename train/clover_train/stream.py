@@ -37,7 +37,7 @@ COPIES = 2
 
 
 def families(split: Split) -> list[str]:
-    """The families that a split has a book of: scenarios are for training alone."""
+    """The families that a split has a book of: scenarios, boards and tools are for training alone."""
     return [family for family in WORLDS if (PHRASES / split / f"{family}.yaml").is_file() or (PHRASES / split / family).is_dir()]
 
 
@@ -73,5 +73,5 @@ def batches(
             together = cases(family, "train", f"{seed}-{index}-{number}", most if rng.random() < SEVERAL else 1)
             rows.append(builder.build(together))
         if groups and index % 2:
-            rows += [public.row(builder, tokenizer, *group, rng) for group in rng.sample(groups, 2)]
+            rows += [public.row(builder, tokenizer, *group, rng) for group in rng.choices(groups, k=2)]
         yield collate(rows, COPIES, mask_id, rng)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -30,15 +29,15 @@ from clover_decide.prompt import Prompter
 from clover_decide.slots import quote_source
 from clover_decide.xiangqi.position import NAMES, NEAR, MoveFacts, Position
 from clover_decide.xiangqi.turn import NOTHING, REPLIES, Turn, turn_of
-from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
+from clover_engine.models.llama import Layer, LlamaBlockDiffusion, LlamaConfig
 from clover_engine.tokenizer import Tokenizer
 from clover_train.evidence import Span
 from clover_train.export import export
 from clover_train.groups import Guide, World
-from clover_train.packing import IGNORE, Batch, collate
+from clover_train.packing import COPY, IGNORE, Batch, collate
 from clover_train.rounding import round_all, second_moments
 from clover_train.rows import Row, RowBuilder
-from clover_train.run import MASK_TOKEN, PAD_TOKEN, losses
+from clover_train.run import LOOKS, MASK_TOKEN, PAD_TOKEN, losses
 
 SIZES: dict[str, int] = {"hidden_size": 192, "layers": 6, "heads": 3, "kv_heads": 3, "mlp_size": 512}
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", PAD_TOKEN, MASK_TOKEN]
@@ -102,12 +101,16 @@ def told(turn: Turn, move: str, reply: str | None) -> Group:
         "check": fact.check,
         "reply": answer,
     }
+    if reply is None and not fact.mate:
+        # An engine need not say what it expects.
+        del answers["reply"]
     # All but the threat is seen from the line of the move. Clauses are found by how they begin.
     clauses = {"best": f"{move} ", "threat": f"{turn.position.opponent.capitalize()} threatens "}
     needs = {key: frozenset(["threat" if key == "threat" else "best"]) for key in answers}
     builds: dict[str, tuple[str, ...]] = dict.fromkeys(("piece", "wins", "check", "reply"), ("move",))
     guide = Guide({key: tuple(needed) for key, needed in needs.items()}, builds, {}, copies={"move": "best#"})
-    return turn.material, World("xiangqi", turn.position.fen, clauses, (), turn.questions, answers, needs, frozenset(), guide)
+    asked = {key: turn.questions[key] for key in answers}
+    return turn.material, World("xiangqi", turn.position.fen, clauses, (), asked, answers, needs, frozenset(), guide)
 
 
 def groups(paths: Sequence[Path]) -> Iterator[Group]:
@@ -175,6 +178,7 @@ def evaluate(model: LlamaBlockDiffusion, tokenizer: Tokenizer, held: Sequence[Gr
         batch = collate([row(builder, tokenizer, material, case, [keys])], 1, mask_id, rng)
         with torch.autocast("cpu", torch.bfloat16):
             logits = model.packed(batch.ids, batch.positions, batch.parts)[0].float() @ model.embedding.weight.t()
+        logits = logits.masked_fill(~allowed(batch, tokenizer)[0].roll(-1, 0), float("-inf"))
         for key, at in zip(keys, (batch.targets[0] != IGNORE).nonzero()[:, 0].tolist(), strict=True):
             right[key].append(bool(logits[at - 1].argmax() == batch.targets[0, at]))
     return {key: round(sum(values) / len(values), 3) for key, values in right.items()}
@@ -184,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("positions", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=40.0, help="of training; the learning rate falls over all of them")
+    parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--lr", type=float, default=1.5e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
@@ -194,9 +198,10 @@ def main() -> None:
     torch.manual_seed(args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
     found = list(groups(args.positions))
-    # Neighbours are of one game and each position stands beside its mirror image, so whole stretches are held out.
-    cut = int(len(found) * HELD_OUT) // 2 * 2
-    held, found = found[:cut], found[cut:]
+    # Neighbours are of one game and each position stands beside its mirror image, so a whole stretch is held out, and what else is like it.
+    cut = max(2, int(len(found) * HELD_OUT) // 2 * 2)
+    held, seen = found[:cut], {material for material, _ in found[:cut]}
+    found = [group for group in found[cut:] if group[0] not in seen]
     path = args.out / "tokenizer.json"
     tokenizer = Tokenizer(path) if path.is_file() else make_tokenizer([_read_text(*group) for group in found[:3000]], path)
     model = LlamaBlockDiffusion(LlamaConfig(vocab_size=tokenizer.vocab_size, **SIZES))
@@ -207,31 +212,68 @@ def main() -> None:
         state = round_all(model.state_dict(), second_moments(model.eval(), sample))
         export(state, args.out, args.export, args.export.name, network=model.config)
         return
-    for parameter in model.parameters():
-        if parameter.ndim > 1:
-            torch.nn.init.normal_(parameter, std=0.02 if parameter.shape[0] != tokenizer.vocab_size else 0.05)
+    begin(model)
     train(model, tokenizer, found, held, args)
+
+
+def allowed(batch: Batch, tokenizer: Tokenizer) -> torch.Tensor:
+    """(1, T, vocab) bool: the moves that a position's own text names, and the words of the other answers. The engine asks no more
+    of a slot either, and two thousand moves to tell apart would be most of what there is to learn."""
+    words = [*NAMES.values(), NOTHING, *REPLIES, "yes", "no"]
+    spaced = tokenizer.encode_cached(" " + " ".join(moves()))
+    named = torch.zeros(tokenizer.vocab_size, dtype=torch.bool)
+    named[list(spaced)] = True
+    open_ = torch.zeros(1, batch.ids.shape[1], tokenizer.vocab_size, dtype=torch.bool)
+    open_[..., [tokenizer.encode_cached(f" {word}")[0] for word in words]] = True
+    start, told = 0, torch.zeros(0, dtype=torch.long)
+    for part in batch.parts:
+        end = start + part.mask.shape[2]
+        if part.sees is None:
+            told = batch.ids[0, start:end]
+        else:
+            open_[0, start:end, told[named[told]]] = True
+        start = end
+    return open_
+
+
+@torch.no_grad()
+def begin(model: LlamaBlockDiffusion) -> None:
+    """First weights. What a token is stays the larger part of what is carried along, and the head that is taught to look at the move
+    passes it on, an identity in as many directions as the head has: otherwise copying was not learned in 1,000 updates."""
+    c = model.config
+    for name, parameter in model.named_parameters():
+        if parameter.ndim > 1:
+            deep = name.endswith(("out.weight", "down.weight"))
+            parameter.normal_(std=0.3 if name == "embedding.weight" else 0.02 / (2 * c.layers) ** 0.5 if deep else 0.02)
+    # The output matrix is the embedding matrix: logits of a few units.
+    model.norm.fill_(0.25)
+    depth, group = LOOKS[COPY]
+    layer, size = model.layers[int(c.layers * depth)], c.head_dim
+    assert isinstance(layer, Layer) and c.heads == c.kv_heads
+    directions = torch.linalg.qr(torch.randn(c.hidden_size, size))[0]
+    values = c.hidden_size + c.kv_heads * size + group * size
+    layer.qkv.weight[values : values + size] = directions.T
+    layer.out.weight[:, group * size : (group + 1) * size] = directions / 2
 
 
 def train(
     model: LlamaBlockDiffusion, tokenizer: Tokenizer, found: Sequence[Group], held: Sequence[Group], args: argparse.Namespace
 ) -> None:
-    """For so many minutes; the rate rises over the first 3% of them and falls to nothing."""
+    """The rate rises over the first 3% of the steps and falls to 3% over all of them."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     mask_id, pad_id = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN)
-    began, log = time.monotonic(), (args.out / "log.jsonl").open("a")
+    log = (args.out / "log.jsonl").open("a")
     for step, batch in enumerate(batches(tokenizer, found, args.seed)):
-        done = (time.monotonic() - began) / 60 / args.minutes
-        if step % 500 == 0 or done >= 1:
+        done = step / args.steps
+        if step % 500 == 0 or step == args.steps:
             torch.save(model.state_dict(), args.out / "checkpoint.pt")
-            right = evaluate(model, tokenizer, held[:150], random.Random(0))
-            log.write(json.dumps({"step": step, "minutes": round(done * args.minutes, 1), "held out": right}) + "\n")
+            log.write(json.dumps({"step": step, "held out": evaluate(model, tokenizer, held[:150], random.Random(0))}) + "\n")
             log.flush()
-        if done >= 1:
+        if step == args.steps:
             return
         for group in optimizer.param_groups:
             group["lr"] = args.lr * min(1.0, done / 0.03 + 0.02, 1.03 - done)
-        loss, report = losses(model, batch, mask_id, pad_id)
+        loss, report = losses(model, batch, mask_id, pad_id, allowed(batch, tokenizer))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

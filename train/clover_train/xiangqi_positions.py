@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--engine", type=Path, required=True)
     parser.add_argument("--games", type=int, default=100)
     parser.add_argument("--depth", type=int, default=8)
-    parser.add_argument("--told", type=float, default=0.6, help="share of the positions to write down")
+    parser.add_argument("--told", type=float, default=0.6, help="share of the positions to write down, apart from those that chance plays")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()

@@ -65,7 +65,9 @@ def tell(name: str, book: Mapping[str, Any], setting: Writer, case: Writer) -> W
     remarks = [say(setting, [text], {}) for text in rng.sample(book["remarks"], min(REMARKS, len(book["remarks"])))]
     needs = {key: frozenset(c for step in steps if (c := step.partition("#")[0]) in told.clauses) for key, steps in told.steps.items()}
     guide = Guide(told.steps, told.builds, {}, copies=told.copies)
-    return World("board", name, told.clauses, remarks, told.questions, told.answers, needs, frozenset(), guide)
+    # Who is not mentioned has no new order, so nothing can be left out.
+    silent = frozenset(told.clauses)
+    return World("board", name, told.clauses, remarks, told.questions, told.answers, needs, frozenset(), guide, silent=silent)
 
 
 def _incident(
@@ -112,7 +114,7 @@ def _unit(
     told.clauses[key] = text
     answer = goal.format(place=place) if place else str(job)
     told.ask(key, question, options, answer, f"{key}#{unit}", f"{key}#{place}" if place else key)
-    if answer == place:
+    if place:
         told.copies[key] = f"{key}#{place}"
 
 

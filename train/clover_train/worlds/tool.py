@@ -8,6 +8,7 @@ tools share.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,9 +62,23 @@ def tell(wanted: str, book: Mapping[str, Any], setting: Writer, case: Writer, of
     evidence |= {"risk": (f"risk{risk}#{names[wanted]}",), "ask_first": (level, "approval")}
     remarks = _noise(setting, book, offered)
     needs = {key: frozenset(c for step in steps if (c := step.partition("#")[0]) in clauses) for key, steps in evidence.items()}
+    # What is asked for tells the tool, the tool its risk; and the rules about asking are two.
+    needs["risk"] |= {"request"}
+    needs["ask_first"] |= {"approvals", f"risk{risk}", "request"}
     builds = {"risk": ("tool",), "ask_first": ("risk",)}
     rules = frozenset(key for key in clauses if key not in ("request", "approval"))
-    return World("tool", wanted, clauses, remarks, questions, answers, needs, rules, Guide(evidence, builds, {}, copies=copies))
+    return World(
+        "tool",
+        wanted,
+        clauses,
+        remarks,
+        questions,
+        answers,
+        needs,
+        rules,
+        Guide(evidence, builds, {}, copies=copies),
+        silent=frozenset(["approval"]),
+    )
 
 
 def _drawn(tool: Mapping[str, Any], writer: Writer) -> tuple[dict[str, Any], dict[str, str]]:
@@ -99,7 +114,7 @@ def _where(form: Mapping[str, Any], value: Any, request: str, fragments: Mapping
             return ("request", value.isoformat()), f"{value.isoformat()}#{value.isoformat()}"
         case "quote":
             return (f"request#{value}",), f"request#{value}"
-        case "integer" if str(value) in request:
+        case "integer" if len(re.findall(rf"(?<![\d.,]){value}(?![\d.,]*\d)", request)) == 1:
             return (f"request#{value}",), f"request#{value}"
     text = fragments.get(str(form["answer"])) or next((f for f in fragments.values() if f in request and str(value) in f), None)
     return ((f"request#{text}" if text else f"request#{value}" if str(value) in request else "request"),), None
