@@ -43,6 +43,9 @@ def test_without_a_valid_key_no_route_answers(tiny: Decider, tmp_path: Path) -> 
             right = client.request(method, path, json={} if method == "POST" else None, headers={"Authorization": f"bearer {good}"})
             assert right.status_code in (200, 422), (method, path)
         assert client.get("/v1/nowhere").status_code == 401
+        for path in ("/healthz", "/readyz"):
+            asked, whole = client.head(path), client.get(path)
+            assert (asked.status_code, asked.content, asked.headers["content-type"]) == (200, b"", whole.headers["content-type"])
         assert client.get("/healthz").status_code == client.get("/").status_code == client.get("/static/page.js").status_code == 200
 
 

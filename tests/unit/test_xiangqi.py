@@ -15,7 +15,7 @@ from clover_decide.xiangqi import players
 from clover_decide.xiangqi.game import Game, play, read_game
 from clover_decide.xiangqi.match import match
 from clover_decide.xiangqi.players import EnginePlayer, GreedyPlayer, ModelPlayer, RandomPlayer, read_move
-from clover_decide.xiangqi.position import START, Position
+from clover_decide.xiangqi.position import START, Position, _exposed, _possible
 from clover_decide.xiangqi.turn import CANDIDATES, decide_turn, make_turn
 from clover_decide.xiangqi.view import board_text
 
@@ -202,3 +202,35 @@ def test_a_program_that_is_no_engine_is_given_up(monkeypatch: pytest.MonkeyPatch
         EnginePlayer(Path("/bin/cat"))
     with pytest.raises(ModelError, match="cannot be started"):
         EnginePlayer(Path("/no/such/engine"))
+
+
+def test_an_engine_chooses_among_the_moves_it_is_given_and_counts_ranks_from_one(tmp_path: Path) -> None:
+    script, told = tmp_path / "engine", tmp_path / "told"
+    script.write_text(
+        '#!/bin/sh\nn=0\nwhile read -r line; do echo "$line" >> ' + str(told) + "\n"
+        'case "$line" in isready) echo readyok;; go*) n=$((n+1)); '
+        'if [ $n = 1 ]; then echo "bestmove b3b10 ponder a10b10"; else echo "bestmove a1a2"; fi;; esac; done\n'
+    )
+    script.chmod(0o755)
+    engine = EnginePlayer(script, {"Hash": 16}, "depth 3")
+    try:
+        assert engine.best(Position(), ["b2b9", "a0a1"]) == ("b2b9", "a9b9")
+        assert engine.move(Position(), ()) == "a0a1"
+    finally:
+        engine.close()
+    lines = told.read_text().splitlines()
+    assert "go depth 3 searchmoves b3b10 a1a2" in lines and "setoption name Hash value 16" in lines and lines[-1] == "go depth 3"
+
+
+def test_facts_agree_with_what_the_library_generates_move_by_move() -> None:
+    """Squares that no piece could come from are not asked about; none that one could may be left out."""
+    rng, position = random.Random(4), Position()
+    for _ in range(60):
+        board = position._board.copy()
+        assert sorted(_possible(board)) == sorted(board.create_moves()), position.fen
+        other = board.copy()
+        other.next_turn()
+        assert _exposed(board) == board.is_checking() and _exposed(other) == other.is_checking(), position.fen
+        if position.over:
+            break
+        position = position.after(rng.choice(position.moves))
