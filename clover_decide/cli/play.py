@@ -71,7 +71,7 @@ def xiangqi(
     glyphs: Annotated[bool, typer.Option("--glyphs", help="Chinese characters for the pieces.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No boards.")] = False,
     mode: ModeOption = "joint",
-    model: ModelOption = "clover-mini",
+    model: ModelOption = "clover-xiangqi",
     dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
 ) -> int:
     """Chinese chess: human, model, engine and simple players against each other.

@@ -192,6 +192,7 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=1.5e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--start", type=Path, help="a checkpoint to begin with, of the same tokenizer")
     parser.add_argument("--export", type=Path, help="write the trained model to this folder and stop")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -212,7 +213,10 @@ def main() -> None:
         state = round_all(model.state_dict(), second_moments(model.eval(), sample))
         export(state, args.out, args.export, args.export.name, network=model.config)
         return
-    begin(model)
+    if args.start:
+        model.load_state_dict(torch.load(args.start))
+    else:
+        begin(model)
     train(model, tokenizer, found, held, args)
 
 
