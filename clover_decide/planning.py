@@ -85,7 +85,7 @@ def make_plan(
     items = questions.questions
     codes = {key: assign_codes(q, tokenizer, letters) if isinstance(q, (Choice, Score)) else None for key, q in items.items()}
     keyed = [ordered_keys(keys, items, permutation) for keys in planned]
-    blocks = [_compile(keys, questions, codes, material, facts, tokenizer, prompter, max(spec.block_sizes)) for keys in keyed]
+    blocks = [_compile(keys, questions, codes, material, facts, tokenizer, prompter, spec) for keys in keyed]
     sizes = [len(b.asking) + len(b.canvas.ids) for b in blocks]
     tail = max(sizes) if alone else sum(sizes) + (len(blocks) - 1) * len(prompter.next_turn)
     _fit(len(prefix) + tail, spec)
@@ -115,17 +115,17 @@ def _compile(
     facts: tuple[Fact, ...],
     tokenizer: Tokenizer,
     prompter: Prompter,
-    largest: int,
+    spec: ModelSpec,
 ) -> Block:
     templates: list[SlotTemplate] = []
     for number, key in enumerate(keys, 1):
         question = questions.questions[key]
         templates.append(slot_template(number, f"questions.{key}", question, codes[key], material, tokenizer, facts))
     try:
-        canvas = build_canvas(templates, tokenizer, largest)
+        canvas = build_canvas(templates, tokenizer, max(spec.block_sizes))
     except CanvasError as error:
         raise QuestionError(str(error), path=f"questions.{keys[0]}", accepted="other option names or a smaller group") from None
-    lines = question_lines([questions.questions[key] for key in keys], [codes[key] for key in keys])
+    lines = question_lines([questions.questions[key] for key in keys], [codes[key] for key in keys], spec.options_once)
     return Block(keys, tuple(prompter.questions(lines)), canvas)
 
 

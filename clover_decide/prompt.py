@@ -137,13 +137,14 @@ def answer_text(question: AnyQuestion, codes: Codes | None, value: Any) -> str:
             return str(value)
 
 
-def question_lines(questions: Sequence[AnyQuestion], codes: Sequence[Codes | None]) -> list[str]:
-    """The questions of a block as the model reads them. Long options that an earlier question has already are not read again."""
+def question_lines(questions: Sequence[AnyQuestion], codes: Sequence[Codes | None], once: bool = False) -> list[str]:
+    """The questions of a block as the model reads them. With `once`, for models that were trained so, long options that an earlier
+    question has already are not read again."""
     lines, first = list[str](), dict[str, int]()
     for number, (question, own) in enumerate(zip(questions, codes, strict=True), 1):
         expected = _expected(question, own)
         same = first.setdefault(expected, number)
-        if same < number and len(expected) >= REPEATED:
+        if once and same < number and len(expected) >= REPEATED:
             expected = f"(as {same})"
         lines.append(f"{number}. {question.text.strip()} {expected}\n")
     return lines

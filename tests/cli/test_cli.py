@@ -131,7 +131,7 @@ def test_validate_accepts_and_prints_the_answer_schema(questions: Path) -> None:
 
 def test_models_lists_what_ships() -> None:
     found = json.loads(run("models", "--json").stdout)
-    assert [m["name"] for m in found] == ["clover-mini"]
+    assert [m["name"] for m in found] == ["clover-mini", "clover-xiangqi"]
     assert found[0]["megabytes"] <= 95
 
 

@@ -12,7 +12,11 @@ import uvicorn
 
 from clover_decide import Decider
 from clover_decide.service.app import create_app
+from clover_decide.service.logs import configure
 from clover_decide.service.settings import Settings
+
+# Not on stdout, whichever tests run together.
+configure("error")
 
 
 @contextmanager

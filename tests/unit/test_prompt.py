@@ -48,9 +48,10 @@ def test_options_that_stand_there_already_are_pointed_to(tokenizer: Tokenizer) -
         Choice("E?", options=short),
     ]
     codes = [assign_codes(q, tokenizer, code_letters(tokenizer)) if isinstance(q, Choice) else None for q in questions]
-    assert "".join(question_lines(questions, codes)) == (
+    assert "as 1" not in "".join(question_lines(questions, codes))
+    assert "".join(question_lines(questions, codes, once=True)) == (
         "1. A? (no new order / fly to Mill / fly to Ridge)\n2. B? (left / right)\n3. C? (as 1)\n4. D? (yes/no)\n5. E? (left / right)\n"
     )
     turned = Choice("C?", options=long[::-1])
-    lines = question_lines([questions[0], turned], [codes[0], assign_codes(turned, tokenizer, code_letters(tokenizer))])
+    lines = question_lines([questions[0], turned], [codes[0], assign_codes(turned, tokenizer, code_letters(tokenizer))], once=True)
     assert "as 1" not in lines[1], "another order is another list"

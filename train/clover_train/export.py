@@ -36,7 +36,7 @@ def _pointer(network: LlamaConfig) -> Pointer:
 def export(
     state: dict[str, torch.Tensor], base: Path, out: Path, name: str, *, quantise: bool = True, network: LlamaConfig | None = None
 ) -> None:
-    """Write config.json, tokenizer.json and model.safetensors. `network`: of a model that does not point."""
+    """Write config.json, tokenizer.json and model.safetensors. `network`: of a model that does not point and reads options once."""
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = Tokenizer(base / "tokenizer.json")
     vocab, hidden = state["embedding.weight"].shape
@@ -51,6 +51,8 @@ def export(
     if network is None:
         network = LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=_layers(state))
         spec = replace(spec, pointer=_pointer(network))
+    else:
+        spec = replace(spec, options_once=True)
     config = {"family": "llama", "network": asdict(network), "spec": asdict(spec)}
     (out / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     shutil.copy(base / "tokenizer.json", out / "tokenizer.json")

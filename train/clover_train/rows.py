@@ -92,8 +92,8 @@ class Row:
 class RowBuilder:
     """Groups to rows, with the shuffles that keep the model from leaning on positions or particular codes."""
 
-    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, verbatim: float = VERBATIM) -> None:
-        self._tokenizer, self._pad, self._rng, self._verbatim = tokenizer, pad_id, rng, verbatim
+    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, verbatim: float = VERBATIM, once: bool = False) -> None:
+        self._tokenizer, self._pad, self._rng, self._verbatim, self._once = tokenizer, pad_id, rng, verbatim, once
         self._letters = code_letters(tokenizer)
         self._prompter = Prompter(tokenizer)
 
@@ -180,7 +180,7 @@ class RowBuilder:
             block += self._tokenizer.encode_cached(f"{number}:")
             slots.append((len(block), width))
             block += [*answer, *[self._pad] * (width - len(answer)), *self._tokenizer.encode_cached("\n")]
-        asked = self._prompter.questions(question_lines(questions, codes))
+        asked = self._prompter.questions(question_lines(questions, codes, self._once))
         newline = self._tokenizer.encode_cached("\n")[0]
         # The first line break follows the heading; then one a question; the rest belong to the turn's end.
         breaks = [at for at, token in enumerate(asked) if token == newline][: len(keys) + 1]

@@ -154,7 +154,7 @@ def batches(tokenizer: Tokenizer, found: Sequence[Group], seed: int, start: int 
     mask_id, pad_id = tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN)
     for index in count(start):
         rng = random.Random(f"xiangqi-{seed}-{index}")
-        builder, rows = RowBuilder(tokenizer, pad_id, rng, 1.0), list[Row]()
+        builder, rows = RowBuilder(tokenizer, pad_id, rng, 1.0, once=True), list[Row]()
         for material, case in rng.choices(found, k=ROWS):
             keys = list(case.answers)
             rng.shuffle(keys)
@@ -171,7 +171,7 @@ def _read_text(material: str, case: World) -> str:
 @torch.no_grad()
 def evaluate(model: LlamaBlockDiffusion, tokenizer: Tokenizer, held: Sequence[Group], rng: random.Random) -> dict[str, float]:
     """Share of held-out answers that are right with every slot masked, question by question."""
-    mask_id, builder = tokenizer.special(MASK_TOKEN), RowBuilder(tokenizer, tokenizer.special(PAD_TOKEN), rng, 1.0)
+    mask_id, builder = tokenizer.special(MASK_TOKEN), RowBuilder(tokenizer, tokenizer.special(PAD_TOKEN), rng, 1.0, once=True)
     right: dict[str, list[bool]] = {key: [] for key in held[0][1].answers}
     for material, case in held:
         keys = list(case.answers)

@@ -59,6 +59,8 @@ class ModelSpec:
 
     pointer: Pointer | None = None
     """None for models that were not trained to point to evidence."""
+    options_once: bool = False
+    """True for models trained on questions that point to an earlier one for their options."""
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> ModelSpec:
