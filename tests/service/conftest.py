@@ -8,12 +8,9 @@ import httpx
 import pytest
 
 from clover_decide import Decider
-from clover_decide.service.logs import configure
 from clover_engine.tokenizer import Tokenizer
 from tests.conftest import make_engine
 from tests.service.serving import serving
-
-configure("error")
 
 
 @pytest.fixture(scope="session")
