@@ -26,7 +26,7 @@ TEXT = "Signed 3 May 2024, due 03/04/2025 or 2025-06-30. It costs $1,800.50 for 
         (Boolean("Is it?"), set()),
         (Quote("Who?"), set()),
     ],
-    ids=str,
+    ids=lambda value: value.type if hasattr(value, "type") else "",
 )
 def test_legal_values_that_stand_in_the_text(question: AnyQuestion, expected: set[str]) -> None:
     found = set(stated_texts(question, read_material(TEXT), ()))
