@@ -66,6 +66,7 @@ def xiangqi(
     engine: Annotated[Path, typer.Option(help="A UCI engine with the variant xiangqi.")] = Path("/usr/games/fairy-stockfish"),
     skill: Annotated[int, typer.Option(min=-20, max=20, help="The engine's skill level.")] = -20,
     limit: Annotated[str, typer.Option(help="The engine's search, as UCI's go has it.")] = "depth 1",
+    opening: Annotated[int, typer.Option(min=0, max=20, help="Plies drawn by lot before each two games of several.")] = 0,
     most: Annotated[int, typer.Option(min=2, help="Plies after which a game is a draw.")] = 200,
     seed: Annotated[int, typer.Option(help="Of the players that draw lots.")] = 0,
     glyphs: Annotated[bool, typer.Option("--glyphs", help="Chinese characters for the pieces.")] = False,
@@ -100,7 +101,7 @@ def xiangqi(
     players = (_player(red, random.Random(f"{seed}-red"), options), _player(black, random.Random(f"{seed}-black"), options))
     told = {"first": players[0].name, "second": players[1].name}
     if games > 1:
-        score = match(*players, games, start=start, most=most, watch=lambda s: _tell_score(s, games))
+        score = match(*players, games, start=start, most=most, opening=opening, seed=seed, watch=lambda s: _tell_score(s, games))
         low, high = score.interval()
         counts = {"won": score.won, "drawn": score.drawn, "lost": score.lost}
         print(json.dumps({**told, "games": games, **counts, "points": round(score.points, 4), "interval": [round(low, 4), round(high, 4)]}))

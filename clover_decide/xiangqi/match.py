@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import sqrt
 
 from clover_decide.xiangqi.game import MOST_PLIES, Game, play
 from clover_decide.xiangqi.players import Player
-from clover_decide.xiangqi.position import START
+from clover_decide.xiangqi.position import START, Position
 
 
 @dataclass
@@ -44,13 +45,20 @@ def match(
     *,
     start: str = START,
     most: int = MOST_PLIES,
+    opening: int = 0,
+    seed: int = 0,
     watch: Callable[[Score], None] = lambda score: None,
 ) -> Score:
-    """Play so many games; the first player has red in the first, third, … of them."""
+    """Play so many games; the first player has red in the first, third, … of them.
+
+    opening: plies that are drawn by lot before the players begin, the same for two games in a row. Players that draw no lots
+    themselves would else play the same two games over and over.
+    """
     score = Score()
     for number in range(games):
         red, black = (first, second) if number % 2 == 0 else (second, first)
-        game = play(red, black, Game(red.name, black.name, start), most=most)
+        begun = _opening(start, opening, random.Random(f"opening-{seed}-{number // 2}"))
+        game = play(red, black, Game(red.name, black.name, start, begun), most=most)
         own = "1-0" if red is first else "0-1"
         if game.result == "1/2-1/2":
             score.drawn += 1
@@ -61,3 +69,12 @@ def match(
         score.games.append(game)
         watch(score)
     return score
+
+
+def _opening(start: str, plies: int, rng: random.Random) -> tuple[str, ...]:
+    """Moves by lot, fewer if the game would be over."""
+    position, moves = Position(start), list[str]()
+    while len(moves) < plies and not position.over:
+        moves.append(rng.choice(position.moves))
+        position = position.after(moves[-1])
+    return tuple(moves) if not position.over else ()

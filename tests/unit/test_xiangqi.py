@@ -189,6 +189,15 @@ def test_matches_alternate_colours_and_count_points() -> None:
     assert 0 <= low <= score.points <= high <= 1
 
 
+def test_games_may_begin_with_moves_by_lot_the_same_for_both_colours() -> None:
+    players_ = (RandomPlayer(random.Random(1), "a"), RandomPlayer(random.Random(2), "b"))
+    games = match(*players_, 4, most=12, opening=6, seed=3).games
+    begun = [game.moves[:6] for game in games]
+    assert begun[0] == begun[1] != begun[2] == begun[3]
+    assert [game.red for game in games] == ["a", "b", "a", "b"]
+    assert all(len(game.positions()) == len(game.moves) + 1 for game in games)
+
+
 def test_the_board_shows_every_piece_and_the_last_move() -> None:
     text = board_text(Position().after("h2e2"), "h2e2")
     assert text.count("[C]") == 1 and text.count("[.]") == 1 and text.splitlines()[0].startswith("9  r  n  b  a  k")
