@@ -1,11 +1,12 @@
-"""Rows of public labelled groups (`clover_eval.public`), for those whose licence allows training. Their training halves only.
+"""Rows of public labelled groups (a JSON object a line, see docs/evaluation.md), for those whose licence allows training.
 
-Nobody on the project wrote these texts. There is no guide to them, so they teach through their answers alone.
+Their training halves only. Nobody on the project wrote these texts. There is no guide to them, so they teach through their answers alone.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,15 +15,15 @@ from typing import Any
 from clover_decide.facts import derive_facts
 from clover_decide.material import read_material
 from clover_decide.prompt import Prompter
-from clover_decide.questions import AnyQuestion, Date
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, Number, Text
 from clover_decide.slots import quote_source
 from clover_engine.tokenizer import Tokenizer
-from clover_eval.public import load_public
 from clover_train.groups import Guide, World
 from clover_train.rows import Row, RowBuilder
 
 LONGEST = 2500
 """Characters of a material: longer ones take too much of a batch."""
+TIME = r"([01]\d|2[0-3]):[0-5]\d"
 ALLOWED = frozenset({"orsharc", "cvss_advisories", "sgd_requests", "contractnli", "zebra", "knights"})
 """The sets, by the name of their folder, whose licence allows training."""
 
@@ -31,27 +32,48 @@ def load(paths: Sequence[Path]) -> list[tuple[str, World]]:
     """Materials and groups.
 
     Raises:
-        ValueError: a file other than dev.jsonl of a set whose licence allows training, or nothing short enough in them.
-        FormatError: no file of labelled groups.
+        KeyError, ValueError: no file of labelled groups; a file other than dev.jsonl of a set whose licence allows training, or nothing
+            short enough in them.
     """
     for path in paths:
         if path.name != "dev.jsonl" or path.parent.name not in ALLOWED:
             raise ValueError(f"{path} is not to be trained on; accepted: dev.jsonl of {', '.join(sorted(ALLOWED))}")
-    groups = [(path.parent.name, group) for path in paths for group in load_public(path).groups]
-    found = [
-        (group.material, _world(name, group.id, group.questions.questions, group.answers))
-        for name, group in groups
-        if len(group.material) <= LONGEST
-    ]
+    lines = [(path.parent.name, line) for path in paths for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    rows = [(name, json.loads(line)) for name, line in lines]
+    found = [(row["material"], _world(name, row)) for name, row in rows if len(row["material"]) <= LONGEST]
     if paths and not found:
         raise ValueError(f"no material of at most {LONGEST} characters in {paths[0]}")
     return found
 
 
-def _world(name: str, structure: str, questions: Mapping[str, AnyQuestion], answers: Mapping[str, Any]) -> World:
-    nothing = dict.fromkeys(questions, frozenset[str]())
-    typed = {key: dt.date.fromisoformat(answers[key]) if isinstance(q, Date) else answers[key] for key, q in questions.items()}
-    return World(name, structure, {}, (), questions, typed, nothing, frozenset(), Guide(dict.fromkeys(questions, ()), {}, {}))
+def _world(name: str, row: Mapping[str, Any]) -> World:
+    questions = {q["id"]: _question(q) for q in row["questions"]}
+    answers = {
+        key: dt.date.fromisoformat(row["answers"][key]) if isinstance(q, Date) else row["answers"][key] for key, q in questions.items()
+    }
+    guide, nothing = Guide(dict.fromkeys(questions, ()), {}, {}), dict.fromkeys(questions, frozenset[str]())
+    return World(name, row["id"], {}, (), questions, answers, nothing, frozenset(), guide)
+
+
+def _question(q: Mapping[str, Any]) -> AnyQuestion:
+    """As `clover_eval.public` asks it, which is not used here: the benchmark lies beside it, and training must not see that."""
+    match q["type"]:
+        case "boolean":
+            return Boolean(q["text"])
+        case "choice":
+            return Choice(q["text"], options=q["options"])
+        case "integer":
+            return Integer(q["text"])
+        case "number":
+            return Number(q["text"])
+        case "score":
+            return Number(q["text"], minimum=0.0, maximum=10.0, decimals=1)
+        case "date":
+            return Date(q["text"])
+        case "time":
+            return Text(q["text"], pattern=TIME)
+        case other:
+            raise ValueError(f"unknown question type {other!r}")
 
 
 def row(builder: RowBuilder, tokenizer: Tokenizer, material: str, world: World, rng: random.Random) -> Row:
