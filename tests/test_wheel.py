@@ -32,6 +32,7 @@ def test_contents(wheel: Path) -> None:
         "clover_engine/weights/clover-mini/model.safetensors",
         "clover_engine/weights/clover-mini/tokenizer.json",
         "clover_engine/weights/clover-mini/config.json",
+        *(f"clover_engine/weights/clover-xiangqi/{name}" for name in ("model.safetensors", "tokenizer.json", "config.json")),
     ):
         assert needed in names, needed
     assert any(name.endswith("licenses/NOTICE") for name in names)

@@ -167,6 +167,17 @@ def test_the_model_moves_legally_and_says_what_fits_the_move(mini: Decider, mode
         assert decision["wins"].value == (fact.takes or "nothing") and decision.violations == ()
 
 
+def test_the_model_of_the_game_ships_and_its_answers_fit_its_moves() -> None:
+    player, rng, position = ModelPlayer(Decider("clover-xiangqi")), random.Random(6), Position()
+    for _ in range(12):
+        move = player.move(position, ())
+        assert move in position.moves and player.last is not None and player.last.violations == (), position.fen
+        if "piece" in player.last.answers:
+            assert player.last["piece"].value == position.piece_at(move[:2]), position.fen
+        position = position.after(move)
+        position = position.after(rng.choice(position.moves))
+
+
 def test_a_mate_is_played_and_a_single_move_is_no_question(mini: Decider) -> None:
     player = ModelPlayer(mini, effort="fast")
     assert player.move(Position(MATE_IN_ONE), []) == "b0b9"
