@@ -7,8 +7,8 @@ BIN := .venv/bin
 demo: .venv/.local
 	$(BIN)/clover-decide demo
 
+# Two at a time; threads that wait must not spin, or they take the processor from each other.
 test: .venv/.test
-	# Two at a time; threads that wait must not spin, or they take the processor from each other.
 	OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/.test

@@ -100,19 +100,15 @@ def condition(text: str, blocks: Sequence[str]) -> dict[str, Any]:
     """
     tokens = [*re.findall(r"\(|\)|(?:all|any|1) of \S+?(?=[\s)]|$)|[^\s()]+", text), ""]
 
-    def either() -> dict[str, Any]:
-        parts = [both()]
-        while tokens and tokens[0] == "or":
+    def several(word: str, kind: str, part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        parts = [part()]
+        while tokens[0] == word:
             tokens.pop(0)
-            parts.append(both())
-        return parts[0] if len(parts) == 1 else {"anyOf": parts}
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else {kind: parts}
 
-    def both() -> dict[str, Any]:
-        parts = [one()]
-        while tokens and tokens[0] == "and":
-            tokens.pop(0)
-            parts.append(one())
-        return parts[0] if len(parts) == 1 else {"allOf": parts}
+    def either() -> dict[str, Any]:
+        return several("or", "anyOf", lambda: several("and", "allOf", one))
 
     def one() -> dict[str, Any]:
         token = tokens.pop(0)

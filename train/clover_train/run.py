@@ -178,6 +178,7 @@ def rate(step: int, args: argparse.Namespace) -> float:
 
 def main() -> None:
     args = arguments()
+    groups = load(args.public)  # first: what must not be trained on is told before minutes have passed
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -199,7 +200,7 @@ def main() -> None:
         relate, lookup, read, copier = ((int(args.layers * LOOKS[s][0]), LOOKS[s][1]) for s in (RELATE, LOOKUP, READ, COPY))
         wire(model, [_to(b, device) for b in islice(batches(tokenizer, args.seed, mask_id, pad_id), 3)], (relate, lookup, read), copier)
     log = (args.out / "log.jsonl").open("a")
-    stream = batches(tokenizer, args.seed, mask_id, pad_id, first, load(args.public))
+    stream = batches(tokenizer, args.seed, mask_id, pad_id, first, groups)
     for step, batch in enumerate(islice(stream, args.steps - first), first):
         began = time.perf_counter()
         report = _step(model, optimizer, _to(batch, device), (mask_id, pad_id), rate(step, args))
