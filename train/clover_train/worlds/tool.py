@@ -31,19 +31,13 @@ def tell(wanted: str, book: Mapping[str, Any], setting: Writer, case: Writer, of
     """Draws and words a situation. KeyError, NameError or ValueError where the book does not hold together."""
     tool, shared = book[wanted], book["_shared"]
     names = dict(zip(offered, (setting.rng.choice(book[key]["names"]) for key in offered), strict=True))
-    about = {key: say(setting, book[key]["about"], {}) for key in offered}
     values, fragments = _drawn(tool, case)
-    clauses, policy = _policy(setting, shared, names), dict(zip(offered, (setting.rng.randrange(3) for _ in offered), strict=True))
-    clauses |= {
-        f"risk{level}": _risk(setting, shared, level, [names[k] for k in offered if policy[k] == level]) for level in set(policy.values())
-    }
+    clauses, risks = _policy(setting, shared, names)
     clauses["request"] = say(case, tool["request"], values | fragments, capital=False)
     approval = case.rng.choice(["no", "no", "no", "needed", "needed", "given", "other"])
     if approval != "no":
         clauses["approval"] = say(case, shared["approval"][approval], {"who": case.names("people", 1)[0]})
-    tools = tuple(Option(value=names[key], description=about[key]) for key in offered)
-    text = TOOL_QUESTION if setting.rng.random() < 0.5 else say(setting, shared["ask"]["tool"], {})
-    questions: dict[str, AnyQuestion] = {"tool": Choice(text, options=tools)}
+    questions: dict[str, AnyQuestion] = {"tool": _offer(setting, book, names)}
     answers: dict[str, Any] = {"tool": names[wanted]}
     evidence: dict[str, tuple[str, ...]] = {"tool": ("request",)}
     copies = dict[str, str]()
@@ -53,32 +47,28 @@ def tell(wanted: str, book: Mapping[str, Any], setting: Writer, case: Writer, of
         answers[key] = float(value) if form["type"] == "number" else value
         evidence[key], copied = _where(form, answers[key], clauses["request"], fragments)
         copies |= {key: copied} if copied else {}
-    risk = policy[wanted]
+    risk = risks[wanted]
     first = risk >= (2 if "above_high" in clauses else 1) or approval == "needed"
     questions["risk"] = Score(say(case, shared["ask"]["risk"], {}), levels=RISKS)
     questions["ask_first"] = Boolean(say(case, shared["ask"]["first"], {}))
     answers |= {"risk": risk, "ask_first": first}
     level = "above_high" if "above_high" in clauses else "above_medium"
     evidence |= {"risk": (f"risk{risk}#{names[wanted]}",), "ask_first": (level, "approval")}
-    remarks = _noise(setting, book, offered)
     needs = {key: frozenset(c for step in steps if (c := step.partition("#")[0]) in clauses) for key, steps in evidence.items()}
     # What is asked for tells the tool, the tool its risk; and the rules about asking are two.
     needs["risk"] |= {"request"}
     needs["ask_first"] |= {"approvals", f"risk{risk}", "request"}
-    builds = {"risk": ("tool",), "ask_first": ("risk",)}
-    rules = frozenset(key for key in clauses if key not in ("request", "approval"))
-    return World(
-        "tool",
-        wanted,
-        clauses,
-        remarks,
-        questions,
-        answers,
-        needs,
-        rules,
-        Guide(evidence, builds, {}, copies=copies),
-        silent=frozenset(["approval"]),
-    )
+    guide = Guide(evidence, {"risk": ("tool",), "ask_first": ("risk",)}, {}, copies=copies)
+    rules, silent = frozenset(clauses) - {"request", "approval"}, frozenset(["approval"])
+    remarks = _noise(setting, book, offered)
+    return World("tool", wanted, clauses, remarks, questions, answers, needs, rules, guide, silent=silent)
+
+
+def _offer(setting: Writer, book: Mapping[str, Any], names: Mapping[str, str]) -> Choice:
+    """Which tool, of those offered with their descriptions."""
+    tools = tuple(Option(value=name, description=say(setting, book[key]["about"], {})) for key, name in names.items())
+    text = TOOL_QUESTION if setting.rng.random() < 0.5 else say(setting, book["_shared"]["ask"]["tool"], {})
+    return Choice(text, options=tools)
 
 
 def _drawn(tool: Mapping[str, Any], writer: Writer) -> tuple[dict[str, Any], dict[str, str]]:
@@ -90,13 +80,15 @@ def _drawn(tool: Mapping[str, Any], writer: Writer) -> tuple[dict[str, Any], dic
     return values, fragments
 
 
-def _policy(setting: Writer, shared: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+def _policy(setting: Writer, shared: Mapping[str, Any], names: Mapping[str, str]) -> tuple[dict[str, str], dict[str, int]]:
+    """The clauses about asking and about risks, and the risk of each tool."""
     level = setting.rng.choice(["above_medium", "above_high"])
-    return {level: say(setting, shared[level], {}), "approvals": say(setting, shared["approvals"], {})}
-
-
-def _risk(setting: Writer, shared: Mapping[str, Any], level: int, names: Sequence[str]) -> str:
-    return say(setting, shared["risk"], {"level": RISKS[level], "tools": list(names)}, capital=False)
+    clauses = {level: say(setting, shared[level], {}), "approvals": say(setting, shared["approvals"], {})}
+    risks = {key: setting.rng.randrange(3) for key in names}
+    for risk in sorted(set(risks.values())):
+        listed = [names[key] for key in names if risks[key] == risk]
+        clauses[f"risk{risk}"] = say(setting, shared["risk"], {"level": RISKS[risk], "tools": listed}, capital=False)
+    return clauses, risks
 
 
 def _argument(case: Writer, form: Mapping[str, Any], values: Mapping[str, Any]) -> AnyQuestion:
