@@ -42,7 +42,8 @@ class Decider:
     Args:
         model: a shipped model's name or a folder with config.json, tokenizer.json and model.safetensors.
         device: torch device, such as "cpu" or "cuda".
-        dtype: "float32" (the default, reproducible to the last bit on one machine) or "bfloat16".
+        dtype: "int8", "bfloat16" or "float32"; "auto" takes bfloat16 where the processor multiplies it, else int8 on x86, else float32.
+            The same call gives the same answer to the last bit on one machine; two dtypes may differ where the model is in two minds.
         cached_materials: how many material prefixes to remember; 0 switches the cache off.
         calibration: "shipped", the ones that lie beside the model, if there are any; a fitted calibration, its dict or its file (see
             `clover-decide calibrate`); or None, for probabilities as the model has them.
@@ -61,7 +62,7 @@ class Decider:
         model: str | Path = DEFAULT_MODEL,
         *,
         device: str = "cpu",
-        dtype: str = "float32",
+        dtype: str = "auto",
         cached_materials: int = 8,
         calibration: Calibration | Mapping[str, Any] | str | Path | None = "shipped",
         batch: int = 1,
@@ -89,7 +90,7 @@ class Decider:
 
     @property
     def dtype(self) -> str:
-        """The number type it computes in, such as "float32"."""
+        """The number type it computes in, such as "int8"."""
         return self._engine.dtype
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +15,7 @@ from clover_engine.folder import SHIPPED, ModelFilesError
 if TYPE_CHECKING:
     from clover_engine.engine import Engine
 
+DTYPES = ("auto", "int8", "bfloat16", "float32")
 MAX_BATCH = 64
 """Calls side by side."""
 Check = Callable[[], None]
@@ -38,16 +40,29 @@ def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engin
     if not folder.is_dir():
         names = ", ".join(sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))) or "none"
         raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
-    if dtype not in ("float32", "bfloat16"):
-        raise ModelError("unknown dtype", path="dtype", given=dtype, accepted="float32 or bfloat16")
+    if dtype not in DTYPES:
+        raise ModelError("unknown dtype", path="dtype", given=dtype, accepted=", ".join(DTYPES))
+    if dtype == "int8" and device != "cpu":
+        raise ModelError("int8 runs on a CPU alone", path="dtype", given=dtype, accepted=f"bfloat16 or float32 on {device}")
     try:
-        return load_engine(folder, device=device, dtype=dtype, cached_prefixes=cached)
+        return load_engine(folder, device=device, dtype=_chosen(device) if dtype == "auto" else dtype, cached_prefixes=cached)
     except ModelFilesError as error:
         raise ModelError(str(error), path="model", accepted="a complete model folder") from None
     except Exception as error:
         # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error
+
+
+def _chosen(device: str) -> str:
+    """bfloat16 where the device multiplies it, which other processors do slower than float32; else int8 on x86; else float32."""
+    import torch
+
+    # Told since torch 2.10; without it a processor that could is taken for one that cannot.
+    able = getattr(torch.cpu, "get_capabilities", dict[str, bool])()
+    if device != "cpu" or able.get("avx512_bf16") or able.get("amx_bf16"):
+        return "bfloat16"
+    return "int8" if platform.machine().lower() in ("x86_64", "amd64") else "float32"
 
 
 def find_model(model: str | Path) -> Path:

@@ -59,8 +59,8 @@ def random_decider(random_engine: Engine) -> Decider:
 
 @pytest.fixture(scope="session")
 def mini() -> Decider:
-    """With the probabilities that the model has: invariants are of those."""
-    return Decider("clover-mini", calibration=None)
+    """With the probabilities that the model has, in full precision: invariants are of those."""
+    return Decider("clover-mini", dtype="float32", calibration=None)
 
 
 @pytest.fixture(params=["random", "clover-mini"])

@@ -22,6 +22,7 @@ EffortOption = Annotated[
     typer.Option(help="One pass; denoising; the joint distribution; or as far as it takes to know the best answers."),
 ]
 FactsOption = Annotated[bool, typer.Option(help="Derive dates, day counts and differences from the material.")]
+DtypeOption = Annotated[str, typer.Option(help="What the model computes in: int8, bfloat16 or float32; auto: the fastest of them here.")]
 ModelOption = Annotated[str, typer.Option(help="A shipped model's name or a model folder.")]
 PermutationsOption = Annotated[int, typer.Option(min=1, max=16, help="Ask so often, in other orders, and average.")]
 AbstainOption = Annotated[

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clover_decide.cli.options import ModelOption, ModeOption
+from clover_decide.cli.options import DtypeOption, ModelOption, ModeOption
 from clover_decide.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def xiangqi(
     quiet: Annotated[bool, typer.Option("--quiet", help="No boards.")] = False,
     mode: ModeOption = "joint",
     model: ModelOption = "clover-xiangqi",
-    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    dtype: DtypeOption = "float32",
 ) -> int:
     """Chinese chess: human, model, engine and simple players against each other.
 

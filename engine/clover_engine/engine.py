@@ -154,19 +154,30 @@ class Engine:
 def load_engine(folder: Path, *, device: str = "cpu", dtype: str = "float32", cached_prefixes: int = 8) -> Engine:
     """Load a model folder whose weights are packed by `quant.pack` or plain.
 
+    Args:
+        folder: a model folder.
+        device: where it runs; "int8" needs a CPU.
+        dtype: "int8", "bfloat16" or "float32".
+        cached_prefixes: how many prefixes to remember.
+
     Raises:
         ModelFilesError: files are missing or the family is unknown.
     """
     from safetensors.torch import load_file
 
+    from clover_engine.models.int8 import fill_int8
     from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
     from clover_engine.models.llama_adapter import LlamaAdapter
-    from clover_engine.quant import unpack
+    from clover_engine.quant import tensors
 
     config = read_config(folder)
-    with torch.device("meta"):
-        model = LlamaBlockDiffusion(LlamaConfig(**config["network"]))
-    model.load_state_dict(unpack(load_file(folder / "model.safetensors")), assign=True)
-    adapter = LlamaAdapter(model.to(device=device, dtype=getattr(torch, dtype)), ModelSpec.read(config))
+    model = LlamaBlockDiffusion(LlamaConfig(**config["network"]), blank=True)
+    stored = load_file(folder / "model.safetensors")
+    if dtype == "int8":
+        fill_int8(model, stored)
+    else:
+        made = tensors(stored, getattr(torch, dtype))
+        model.load_state_dict({name: tensor.to(device) for name, tensor in made}, assign=True)
+    adapter = LlamaAdapter(model, ModelSpec.read(config))
     tokenizer = Tokenizer(folder / "tokenizer.json")
     return Engine(adapter, tokenizer, fingerprint=fingerprint(folder), cached_prefixes=cached_prefixes)

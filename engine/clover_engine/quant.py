@@ -6,11 +6,12 @@ squared error. An embedding row stores signed bytes and one scale. Norms stay in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 
 GROUP = 32
+_PART = 4096
 _DIVISORS = [6.5 + i / 16 for i in range(33)]
 
 
@@ -37,9 +38,10 @@ def _levels(groups: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 def dequantise_4bit(packed: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
     """The float32 weight (out, in)."""
-    out = packed.shape[0]
-    levels = torch.stack([packed & 15, packed >> 4], dim=-1).view(out, -1, GROUP).float() - 8.0
-    return (levels * scales.float()[..., None]).view(out, -1)
+    out, half = packed.shape
+    levels = torch.empty(out, half, 2, dtype=torch.int8)
+    levels[..., 0], levels[..., 1] = packed & 15, packed >> 4
+    return (levels.sub_(8).view(out, -1, GROUP) * scales.float()[..., None]).view(out, -1)
 
 
 def quantise_8bit(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -61,14 +63,27 @@ def pack(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: tensor.contiguous() for name, tensor in out.items()}
 
 
-def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The inverse of `pack`, in float32."""
-    out: dict[str, torch.Tensor] = {}
+def dequantise_8bit(levels: torch.Tensor, scales: torch.Tensor, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """The weight (rows, n)."""
+    out = torch.empty(levels.shape, dtype=dtype)
+    # A part at a time: embeddings are large, and need not be held in float32 on the way to a shorter type.
+    for part in range(0, len(levels), _PART):
+        rows = slice(part, part + _PART)
+        out[rows] = levels[rows] * scales[rows].float()[:, None]
+    return out
+
+
+def tensors(stored: Mapping[str, torch.Tensor], dtype: torch.dtype = torch.float32) -> Iterator[tuple[str, torch.Tensor]]:
+    """The inverse of `pack`, one tensor after another: a whole model in float32 need not be held."""
     for name, tensor in stored.items():
         if name.endswith(".q4"):
-            out[name[:-3]] = dequantise_4bit(tensor, stored[name[:-3] + ".scale"])
+            yield name[:-3], dequantise_4bit(tensor, stored[name[:-3] + ".scale"]).to(dtype)
         elif name.endswith(".q8"):
-            out[name[:-3]] = tensor.float() * stored[name[:-3] + ".scale"].float()[:, None]
+            yield name[:-3], dequantise_8bit(tensor, stored[name[:-3] + ".scale"], dtype)
         elif not name.endswith(".scale"):
-            out[name] = tensor.float()
-    return out
+            yield name, tensor.to(dtype)
+
+
+def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The inverse of `pack`, in float32."""
+    return dict(tensors(stored))

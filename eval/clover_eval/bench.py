@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from clover_decide import Decider
+from clover_decide.errors import InputError
 from clover_decide.frozen import FrozenMap
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import AnyQuestion
@@ -40,6 +41,7 @@ class Plan:
     rounds: int
     concurrent: int
     runners: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Measured:
         return asdict(self)
 
 
-def run_bench(plan: Plan, model: str = "clover-mini", dtype: str = "float32") -> Measured:
+def run_bench(plan: Plan, model: str = "clover-mini", dtype: str = "auto") -> Measured:
     """Measure all settings of a plan.
 
     Raises:
@@ -105,14 +107,14 @@ def run_bench(plan: Plan, model: str = "clover-mini", dtype: str = "float32") ->
     decider = Decider(model, dtype=dtype, cached_materials=0)
     warm = Decider.from_engine(decider.engine.with_cache(2), "warm")
     others = [make_other(spec) for spec in plan.runners]
-    source = workload()
+    source = workload(plan.types)
     before = torch.get_num_threads()
     settings: list[Setting] = []
     machines: dict[int, Machine] = {}
     skipped: list[str] = []
     for threads in plan.threads:
         torch.set_num_threads(threads)
-        machines[threads] = measure_machine(dtype)
+        machines[threads] = measure_machine(decider.dtype)
         for tokens in plan.tokens:
             text = material_of(decider, source.material, tokens)
             for count in plan.questions:
@@ -130,12 +132,21 @@ def run_bench(plan: Plan, model: str = "clover-mini", dtype: str = "float32") ->
         if plan.concurrent
         else []
     )
-    return Measured(describe(), dtype, machines, tuple(settings), tuple(calls), first_call(model, dtype), peak_mib(), tuple(skipped))
+    return Measured(
+        describe(), decider.dtype, machines, tuple(settings), tuple(calls), first_call(model, dtype), peak_mib(), tuple(skipped)
+    )
 
 
-def workload() -> LabelledGroup:
-    """The contract group of the validation set with most questions, its text lengthened by those of all others."""
+def workload(types: Sequence[str] = ()) -> LabelledGroup:
+    """The contract group of the validation set with most questions, its text lengthened by those of all others; with `types`, the first
+    questions of those types in the set, whatever they are about.
+
+    Raises:
+        InputError: fewer than eight such questions.
+    """
     groups = load_set("linked-val").groups
+    if types:
+        return _of_types(groups, types)
     contract = [g for g in groups if g.structure == "contract.notice"]
     chosen = max(contract, key=lambda g: (len(g.questions.questions), g.id))
     asked = {
@@ -149,6 +160,19 @@ def workload() -> LabelledGroup:
     text = " ".join(g.material for g in [chosen, *(g for g in groups if g is not chosen)])
     eight = dict(list(questions.items())[:8])
     return LabelledGroup("bench", text, QuestionSet(FrozenMap(eight)), {key: answers[key] for key in eight})
+
+
+def _of_types(groups: Sequence[LabelledGroup], types: Sequence[str]) -> LabelledGroup:
+    found: dict[str, tuple[AnyQuestion, Any]] = {}
+    for group in groups:
+        for key, question in group.questions.questions.items():
+            if question.type in types:
+                found.setdefault(key, (question, group.answers[key]))
+    if len(found) < 8:
+        raise InputError(f"only {len(found)} questions of these types", path="--type", given=", ".join(types), accepted="more types")
+    eight = dict(list(found.items())[:8])
+    questions, answers = ({key: pair[i] for key, pair in eight.items()} for i in (0, 1))
+    return LabelledGroup("bench", " ".join(g.material for g in groups), QuestionSet(FrozenMap(questions)), answers)
 
 
 def material_of(decider: Decider, text: str, tokens: int) -> str:

@@ -32,12 +32,12 @@ def measure_machine(dtype: str, seconds: float = 0.4) -> Machine:
     """Copy and multiply for a while, with the threads that torch has now."""
     import torch
 
-    kind = getattr(torch, dtype)
     source = torch.ones(16 * 2**20, dtype=torch.float32)
     target = torch.empty_like(source)
-    a, b = torch.ones(1024, 1536, dtype=kind), torch.ones(1536, 1536, dtype=kind)
+    a, b = (torch.ones(rows, 1536, dtype=getattr(torch, dtype)) for rows in (1024, 1536))
+    multiply = torch.ops.aten._int_mm if dtype == "int8" else torch.matmul
     copies = _per_second(lambda: target.copy_(source), seconds)
-    products = _per_second(lambda: a @ b, seconds)
+    products = _per_second(lambda: multiply(a, b), seconds)
     return Machine(copies * 2 * source.nbytes, products * 2 * 1024 * 1536 * 1536)
 
 
@@ -58,12 +58,11 @@ def bound(engine: Engine, machine: Machine, usage: Usage) -> Bound:
     """
     network: Any = engine.adapter.model  # pyright: ignore[reportAttributeAccessIssue]
     config, embedding = network.config, network.embedding.weight
-    weights = sum(p.numel() for p in network.parameters()) - embedding.numel()
-    size = embedding.element_size()
+    weights = sum(tensor.numel() for tensor in network.state_dict().values()) - embedding.numel()
     prefix, block, passes = usage.input_tokens, usage.output_tokens, usage.passes
     tokens = prefix + block * passes
     looked_at = prefix * prefix / 2 + passes * block * (prefix + block)
     operations = 2.0 * weights * tokens + 4.0 * config.layers * config.heads * config.head_dim * looked_at
-    cache = 2.0 * config.layers * config.kv_heads * config.head_dim * prefix * size
-    moved = weights * size * (2.0 + passes) + cache * (1 + passes)
+    cache = 2.0 * config.layers * config.kv_heads * config.head_dim * prefix * network.norm.element_size()
+    moved = weights * embedding.element_size() * (2.0 + passes) + cache * (1 + passes)
     return Bound(moved, operations, max(moved / machine.bytes_per_second, operations / machine.operations_per_second))

@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from clover_decide.cli.options import DtypeOption
 from clover_decide.errors import InputError
 from clover_eval.cli_evidence import evidence
 from clover_eval.cli_options import FilterOption, FormatOption, ReportOption, SetArgument, SubsetOption, chosen
@@ -52,7 +53,7 @@ def run(
     count: SubsetOption = None,
     fmt: FormatOption = "groups",
     model: Annotated[str, typer.Option(help="The local model: a shipped one's name or a folder.")] = "clover-mini",
-    dtype: Annotated[str, typer.Option(help="bfloat16, twice as fast, or float32, as `decide` has it.")] = "bfloat16",
+    dtype: DtypeOption = "auto",
     facts: Annotated[bool, typer.Option(help="Derive facts from the material (local model).")] = True,
     fit: Annotated[str, typer.Option(help="The set that baselines are fitted on.")] = "linked-val",
     wire_model: Annotated[str, typer.Option(help="The model name sent to servers.")] = "jev-latest",

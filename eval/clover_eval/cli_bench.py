@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from clover_decide.cli.options import DtypeOption
+
 
 def bench(
     questions: Annotated[
@@ -16,13 +18,14 @@ def bench(
         list[int] | None, typer.Option("--tokens", help="Tokens of the material; may be repeated. 100, 400, 1000, 4000 by default.")
     ] = None,
     threads: Annotated[list[int] | None, typer.Option("--threads", help="Threads; may be repeated. 1 and 2 by default.")] = None,
+    kind: Annotated[list[str] | None, typer.Option("--type", help="Ask questions of this type; may be repeated.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Interleaved rounds a setting.")] = 3,
     concurrent: Annotated[int, typer.Option(min=0, help="Callers at once for the throughput; 0 leaves it out.")] = 4,
     runner: Annotated[
         list[str] | None, typer.Option("--runner", "-r", help="An autoregressive runner to time too: outlines:MODEL or llamacpp:FILE.")
     ] = None,
     model: Annotated[str, typer.Option(help="The local model: a shipped one's name or a folder.")] = "clover-mini",
-    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    dtype: DtypeOption = "auto",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file; a plot (.svg) is written beside it.")] = None,
 ) -> None:
     """Time joint against independent answering, interleaved in one process: medians, ratios, spread.
@@ -39,6 +42,7 @@ def bench(
         rounds,
         concurrent,
         tuple(runner or ()),
+        tuple(kind or ()),
     )
     measured = run_bench(plan, model, dtype)
     show(measured)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from clover_decide.cli.options import DtypeOption
 from clover_decide.errors import InputError
 from clover_eval.datasets import subset
 from clover_eval.fitting import Asked, ask_all, check, fit
@@ -20,7 +21,6 @@ ModeOption = Annotated[Literal["joint", "independent"], typer.Option(help="The m
 EffortOption = Annotated[Literal["fast", "standard", "thorough", "auto"], typer.Option(help="The effort it is for.")]
 SubsetOption = Annotated[int | None, typer.Option("--subset", min=2, help="About so many groups, the same ones each time.")]
 ModelOption = Annotated[str, typer.Option(help="A shipped model's name or a model folder.")]
-DtypeOption = Annotated[str, typer.Option(help="float32, as `decide` has it, or bfloat16.")]
 
 
 def calibrate(
@@ -30,7 +30,7 @@ def calibrate(
     effort: EffortOption = "standard",
     some: SubsetOption = None,
     model: ModelOption = "clover-mini",
-    dtype: DtypeOption = "float32",
+    dtype: DtypeOption = "auto",
 ) -> None:
     """Fit a temperature a question type, and a line for all answers together, to labelled groups.
 
@@ -59,7 +59,7 @@ def thresholds(
     some: SubsetOption = None,
     calibration: Annotated[str, typer.Option(help="A calibration file; shipped: the model's own; none.")] = "shipped",
     model: ModelOption = "clover-mini",
-    dtype: DtypeOption = "float32",
+    dtype: DtypeOption = "auto",
 ) -> int:
     """Find the probability below which answers should be withheld.
 

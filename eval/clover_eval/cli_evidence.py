@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from clover_decide.cli.options import DtypeOption
 from clover_decide.errors import InputError
 from clover_eval.cli_options import FilterOption, SetArgument, SubsetOption, chosen
 from clover_eval.pointing import Pointed, point_all, score
@@ -19,7 +20,7 @@ def evidence(
     only: FilterOption = None,
     count: SubsetOption = None,
     model: Annotated[str, typer.Option(help="A shipped model's name or a model folder.")] = "clover-mini",
-    dtype: Annotated[str, typer.Option(help="bfloat16, twice as fast, or float32, as `decide` has it.")] = "bfloat16",
+    dtype: DtypeOption = "auto",
 ) -> None:
     """Compare the sentences that answers point to with those that show them.
 

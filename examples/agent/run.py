@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--score", action="store_true")
     parser.add_argument("--model", default="clover-mini")
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--dtype", default="auto")
     args = parser.parse_args()
     decider = Decider(args.model, dtype=args.dtype)
     asyncio.run(score(decider) if args.score else steps(decider, tasks()[:3]))

@@ -21,7 +21,7 @@ DOUBT = 0.6
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="clover-mini")
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--dtype", default="auto")
     args = parser.parse_args()
     pack = read_questions_file(HERE / "questions.yaml")
     gold = yaml.safe_load((HERE / "gold.yaml").read_text())

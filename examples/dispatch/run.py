@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "dispatch-map")
     parser.add_argument("--score", action="store_true")
     parser.add_argument("--model", default="clover-mini")
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--dtype", default="auto")
     args = parser.parse_args()
     decider = Decider(args.model, dtype=args.dtype)
     if args.score:

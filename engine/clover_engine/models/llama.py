@@ -36,29 +36,36 @@ class LlamaConfig:
         return self.hidden_size // self.heads
 
 
+class _Blank(nn.Linear):
+    """A linear layer whose memory is not touched before it is given its weights."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
 class Layer(nn.Module):
     """Pre-norm transformer layer with fused query/key/value and gate/up projections."""
 
-    def __init__(self, config: LlamaConfig, index: int) -> None:
+    def __init__(self, config: LlamaConfig, index: int, blank: bool = False) -> None:
         super().__init__()
+        linear = _Blank if blank else nn.Linear
         self.config, self.index = config, index
         hidden, kv = config.hidden_size, config.kv_heads * config.head_dim
         self.attention_norm = nn.Parameter(torch.ones(hidden))
         self.mlp_norm = nn.Parameter(torch.ones(hidden))
-        self.qkv = nn.Linear(hidden, hidden + 2 * kv, bias=False)
-        self.out = nn.Linear(hidden, hidden, bias=False)
-        self.gate_up = nn.Linear(hidden, 2 * config.mlp_size, bias=False)
-        self.down = nn.Linear(config.mlp_size, hidden, bias=False)
+        self.qkv = linear(hidden, hidden + 2 * kv, bias=False)
+        self.out = linear(hidden, hidden, bias=False)
+        self.gate_up = linear(hidden, 2 * config.mlp_size, bias=False)
+        self.down = linear(config.mlp_size, hidden, bias=False)
 
     def forward(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, attend: Attend) -> torch.Tensor:
-        """x (R,T,hidden); cos, sin (R,T,1,head_dim)."""
+        """x (R,T,hidden); cos, sin (R,T,1,head_dim) as `_rotate` takes them."""
         c = self.config
         rows, length, hidden = x.shape
         normed = F.rms_norm(x, (hidden,), self.attention_norm, c.norm_eps)
-        q, k, v = self.qkv(normed).split([hidden, c.kv_heads * c.head_dim, c.kv_heads * c.head_dim], dim=-1)
-        q = _rotate(q.view(rows, length, c.heads, c.head_dim), cos, sin)
-        k = _rotate(k.view(rows, length, c.kv_heads, c.head_dim), cos, sin)
-        v = v.view(rows, length, c.kv_heads, c.head_dim)
+        qkv = self.qkv(normed).view(rows, length, -1, c.head_dim)
+        v = qkv[:, :, c.heads + c.kv_heads :]
+        q, k = _rotate(qkv[:, :, : c.heads + c.kv_heads], cos, sin).split([c.heads, c.kv_heads], dim=2)
         x = x + self.out(attend(self.index, q, k, v).reshape(rows, length, hidden))
         normed = F.rms_norm(x, (hidden,), self.mlp_norm, c.norm_eps)
         gate, up = self.gate_up(normed).chunk(2, dim=-1)
@@ -66,9 +73,9 @@ class Layer(nn.Module):
 
 
 def _rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotary position embedding, half-split convention (RoFormer, arXiv 2104.09864)."""
+    """Rotary position embedding, half-split convention (RoFormer, arXiv 2104.09864); the first half of `sin` comes negated."""
     half = x.shape[-1] // 2
-    return x * cos + torch.cat([-x[..., half:], x[..., :half]], dim=-1) * sin
+    return torch.addcmul(x * cos, torch.cat([x[..., half:], x[..., :half]], dim=-1), sin)
 
 
 @dataclass(frozen=True)
@@ -83,13 +90,14 @@ class Part:
 
 
 class LlamaBlockDiffusion(nn.Module):
-    """The network. The output matrix is the embedding matrix."""
+    """The network. The output matrix is the embedding matrix. `blank`: its weights come later, and hold anything until then."""
 
-    def __init__(self, config: LlamaConfig) -> None:
+    def __init__(self, config: LlamaConfig, blank: bool = False) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList(Layer(config, i) for i in range(config.layers))
+        size = config.vocab_size, config.hidden_size
+        self.embedding = nn.Embedding(*size, _weight=torch.empty(size) if blank else None)
+        self.layers = nn.ModuleList(Layer(config, i, blank) for i in range(config.layers))
         self.norm = nn.Parameter(torch.ones(config.hidden_size))
 
     def forward(self, ids: torch.Tensor, positions: torch.Tensor, attend: Attend) -> torch.Tensor:
@@ -98,7 +106,7 @@ class LlamaBlockDiffusion(nn.Module):
         dim = self.config.head_dim
         frequency = self.config.rope_theta ** (-torch.arange(0, dim, 2, device=ids.device).float() / dim)
         angle = positions[..., None].float() * frequency
-        angle = torch.cat([angle, angle], dim=-1)[:, :, None]
+        angle = torch.cat([-angle, angle], dim=-1)[:, :, None]
         dtype = torch.get_autocast_dtype(ids.device.type) if torch.is_autocast_enabled(ids.device.type) else x.dtype
         cos, sin = angle.cos().to(dtype), angle.sin().to(dtype)
         for layer in self.layers:

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 
 from clover_engine.kernels.allowed_head.reference import allowed_head
-from clover_engine.kernels.shared_prefix_attention.fused import shared_prefix_attention
+from clover_engine.kernels.shared_prefix_attention.fused import Sight, attend
 from clover_engine.models.base import Call, ModelSpec, Pointer
+from clover_engine.models.int8 import Int8Embedding
 from clover_engine.models.llama import LlamaBlockDiffusion
 
 Tensors = tuple[torch.Tensor, ...]
@@ -66,7 +67,7 @@ class LlamaAdapter:
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.model.norm.dtype
+        return self.model.embedding.weight.dtype
 
     def empty(self) -> KeyValueState:
         c = self.model.config
@@ -148,7 +149,8 @@ class LlamaAdapter:
         ]
 
     def head(self, hidden: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        return allowed_head(hidden, self.model.embedding.weight, allowed)
+        table = self.model.embedding
+        return table.head(hidden, allowed) if isinstance(table, Int8Embedding) else allowed_head(hidden, table.weight, allowed)
 
     def _run(self, parts: Sequence[_Rows], watch: Watch | None = None) -> list[_Read]:
         """One pass over the rows of several calls. All that is done token by token is done to all of them at once; attention is
@@ -158,8 +160,9 @@ class LlamaAdapter:
         positions = torch.cat([part.positions.reshape(1, -1) for part in parts], 1)
         keys: list[list[torch.Tensor]] = [[] for _ in parts]
         values: list[list[torch.Tensor]] = [[] for _ in parts]
+        sights = [Sight.of(part.mask, part.state.length, self.model.norm.dtype) for part in parts]
 
-        def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        def attention(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             outs: list[torch.Tensor] = []
             for i, (part, *qkv) in enumerate(zip(parts, *(x.split(sizes, 1) for x in (q, k, v)), strict=True)):
                 own_q, own_k, own_v = (x.reshape(*part.ids.shape, *x.shape[2:]) for x in qkv)
@@ -170,11 +173,11 @@ class LlamaAdapter:
                     own_k, own_v = torch.cat([state.own_keys[layer], own_k], 2), torch.cat([state.own_values[layer], own_v], 2)
                 if watch is not None:
                     watch(layer, own_q, own_k, part.mask)
-                out = shared_prefix_attention(own_q, state.shared_keys[layer], state.shared_values[layer], own_k, own_v, part.mask)
+                out = attend(sights[i], own_q, state.shared_keys[layer], state.shared_values[layer], own_k, own_v)
                 outs.append(out.reshape(1, -1, *out.shape[2:]))
             return torch.cat(outs, 1)
 
-        hidden = self.model(ids, positions, attend).split(sizes, 1)
+        hidden = self.model(ids, positions, attention).split(sizes, 1)
         return [_Read(h.reshape(*part.ids.shape, -1), keys[i], values[i]) for i, (part, h) in enumerate(zip(parts, hidden, strict=True))]
 
 

@@ -37,7 +37,7 @@ class LocalRunner:
         self._decider, self._arm, self._facts = decider, arm, facts
         self._groups: list[LabelledGroup] = []
         # Told apart by name wherever it is not the shipped model as it is run by default.
-        special = {decider.model: decider.model != DEFAULT_MODEL, "float32": decider.dtype == "float32", "no facts": facts == "off"}
+        special = {decider.model: decider.model != DEFAULT_MODEL, decider.dtype: decider.dtype != "bfloat16", "no facts": facts == "off"}
         others = [told for told, wanted in special.items() if wanted]
         self.name = f"{arm} ({', '.join(others)})" if others else arm
         self.identity: Mapping[str, Any] = {

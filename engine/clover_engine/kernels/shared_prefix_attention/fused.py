@@ -1,16 +1,82 @@
 """The operation of `reference.py` by torch's fused attention, which never holds a whole score matrix.
 
-The shared keys are copied for each row: that costs R·P·d numbers a layer, far less than the R·H·T·P scores it saves. Many queries
-are taken in turns, each with the keys up to the last that any of them sees: of a causal prefix half of the scores need not be computed.
+What a query may see is the same in every layer, so it is worked out once (`Sight`). The shared keys are copied for each row: that costs
+R·P·d numbers a layer, far less than the R·H·T·P scores it saves, and a row's result does not depend on how many rows there are, to the last
+bit. Many queries are taken in turns, each with the keys up to the last that any of them sees: of a causal prefix nearly half of the
+scores need not be computed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 
-QUERIES = 256
+QUERIES = 64
 """Queries of a turn: fewer save more scores, and cost more calls."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Queries from `start` to `end` and the keys before `seen`, with what is added to their scores (1 or R, 1, end - start, seen)."""
+
+    start: int
+    end: int
+    seen: int
+    bias: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Which keys each query may see."""
+
+    blind: bool
+    """True where a query may see nothing at all."""
+    turns: tuple[Turn, ...]
+
+    @classmethod
+    def of(cls, own_mask: torch.Tensor, prefix: int, dtype: torch.dtype) -> Sight:
+        """own_mask (R, T, S) as in `reference.shared_prefix_attention`, after a prefix of so many keys."""
+        blind = not prefix and not bool(own_mask.any(-1).all())
+        bias = torch.zeros(own_mask.shape, dtype=dtype, device=own_mask.device).masked_fill_(~own_mask, float("-inf"))
+        bias = F.pad(bias, (prefix, 0))[:, None]
+        queries, keys = bias.shape[2:]
+        if queries <= QUERIES:
+            return cls(blind, (Turn(0, queries, keys, bias),))
+        reach = own_mask.any(0).long().mul(torch.arange(1, own_mask.shape[2] + 1, device=own_mask.device)).amax(-1)
+        turns: list[Turn] = []
+        for start in range(0, queries, QUERIES):
+            end = min(start + QUERIES, queries)
+            seen = prefix + max(1, int(reach[start:end].max()))
+            turns.append(Turn(start, end, seen, bias[:, :, start:end, :seen].contiguous()))
+        return cls(blind, tuple(turns))
+
+
+def attend(
+    sight: Sight,
+    query: torch.Tensor,
+    shared_key: torch.Tensor,
+    shared_value: torch.Tensor,
+    own_key: torch.Tensor,
+    own_value: torch.Tensor,
+) -> torch.Tensor:
+    """Arguments and result as in `reference.shared_prefix_attention`, the mask worked out before."""
+    key, value = (_joined(*pair) for pair in ((shared_key, own_key), (shared_value, own_value)))
+    query = query.transpose(1, 2)
+    outs = [
+        F.scaled_dot_product_attention(
+            query[:, :, turn.start : turn.end], key[:, :, : turn.seen], value[:, :, : turn.seen], attn_mask=turn.bias, enable_gqa=True
+        )
+        for turn in sight.turns
+    ]
+    out = outs[0] if len(outs) == 1 else torch.cat(outs, dim=2)
+    return (out.nan_to_num(0.0) if sight.blind else out).transpose(1, 2)
+
+
+def _joined(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """shared (G, P, d) before own (R, G, S, d): (R, G, P + S, d)."""
+    return torch.cat([shared.expand(own.shape[0], -1, -1, -1), own], dim=2) if shared.shape[1] else own
 
 
 def shared_prefix_attention(
@@ -22,22 +88,5 @@ def shared_prefix_attention(
     own_mask: torch.Tensor,
 ) -> torch.Tensor:
     """Arguments and result as in `reference.shared_prefix_attention`."""
-    rows, prefix = query.shape[0], shared_key.shape[1]
-    key = torch.cat([shared_key.expand(rows, -1, -1, -1), own_key], dim=2)  # (R, G, P+S, d)
-    value = torch.cat([shared_value.expand(rows, -1, -1, -1), own_value], dim=2)
-    mask = F.pad(own_mask, (prefix, 0), value=True)[:, None]  # (R, 1, T, P+S)
-    query = query.transpose(1, 2)
-    turns: list[torch.Tensor] = []
-    for at in range(0, query.shape[2], QUERIES):
-        own = slice(at, at + QUERIES)
-        seen = prefix + _reach(own_mask[:, own]) if query.shape[2] > QUERIES else key.shape[2]
-        keys, values, bias = key[:, :, :seen], value[:, :, :seen], mask[:, :, own, :seen]
-        turns.append(F.scaled_dot_product_attention(query[:, :, own], keys, values, attn_mask=bias, enable_gqa=True))
-    out = turns[0] if len(turns) == 1 else torch.cat(turns, dim=2)
-    # Only without a prefix can a query see nothing at all.
-    return (out if prefix else out.nan_to_num(0.0)).transpose(1, 2)
-
-
-def _reach(mask: torch.Tensor) -> int:
-    """Own keys up to the last that a query sees; at least one."""
-    return max(1, int(mask.any(0).any(0).nonzero()[-1:].sum()) + 1)
+    sight = Sight.of(own_mask, shared_key.shape[1], query.dtype)
+    return attend(sight, query, shared_key, shared_value, own_key, own_value)
