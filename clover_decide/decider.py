@@ -18,7 +18,7 @@ from clover_decide.facts import Fact
 from clover_decide.frozen import FrozenMap
 from clover_decide.loading import Check, find_model, load_model, share
 from clover_decide.material import Material, read_material
-from clover_decide.options import Facts, Options, read_facts, read_options
+from clover_decide.options import THRESHOLD, Facts, Options, read_facts, read_options
 from clover_decide.ordering import as_asked
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.rules import RuleSet, read_rules
@@ -42,8 +42,9 @@ class Decider:
     Args:
         model: a shipped model's name or a folder with config.json, tokenizer.json and model.safetensors.
         device: torch device, such as "cpu" or "cuda".
-        dtype: "int8", "bfloat16" or "float32"; "auto" takes bfloat16 where the processor multiplies it, else int8 on x86, else float32.
-            The same call gives the same answer to the last bit on one machine; two dtypes may differ where the model is in two minds.
+        dtype: "int8", "bfloat16" or "float32"; "auto" takes bfloat16 on devices with instructions for it (x86 with AVX512-BF16 or AMX,
+            CUDA since Ampere), else int8 on x86 with VNNI, else float32. The same call gives the same answer to the last bit on one
+            machine; two dtypes may differ where the model is in two minds.
         cached_materials: how many material prefixes to remember; 0 switches the cache off.
         calibration: "shipped", the ones that lie beside the model, if there are any; a fitted calibration, its dict or its file (see
             `clover-decide calibrate`); or None, for probabilities as the model has them.
@@ -111,7 +112,7 @@ class Decider:
         facts: Facts = "auto",
         groups: Sequence[Sequence[str]] | None = None,
         independent: bool = False,
-        threshold: float = 0.95,
+        threshold: float = THRESHOLD,
         rules: Any = None,
         project: bool = False,
         permutations: int = 1,

@@ -42,8 +42,6 @@ def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engin
         raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
     if dtype not in DTYPES:
         raise ModelError("unknown dtype", path="dtype", given=dtype, accepted=", ".join(DTYPES))
-    if dtype == "int8" and device != "cpu":
-        raise ModelError("int8 runs on a CPU alone", path="dtype", given=dtype, accepted=f"bfloat16 or float32 on {device}")
     try:
         return load_engine(folder, device=device, dtype=_chosen(device) if dtype == "auto" else dtype, cached_prefixes=cached)
     except ModelFilesError as error:
@@ -55,14 +53,20 @@ def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engin
 
 
 def _chosen(device: str) -> str:
-    """bfloat16 where the device multiplies it, which other processors do slower than float32; else int8 on x86; else float32."""
+    """bfloat16 where the device has instructions for it (without, it is slower than float32), else int8 on x86 processors where it is
+    exact, else float32."""
     import torch
 
+    from clover_engine.kernels.int8_linear.matmul import exact
+
+    kind = torch.device(device).type
+    if kind != "cpu":
+        return "bfloat16" if kind == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8 else "float32"
     # Told since torch 2.10; without it a processor that could is taken for one that cannot.
     able = getattr(torch.cpu, "get_capabilities", dict[str, bool])()
-    if device != "cpu" or able.get("avx512_bf16") or able.get("amx_bf16"):
+    if able.get("avx512_bf16") or able.get("amx_bf16"):
         return "bfloat16"
-    return "int8" if platform.machine().lower() in ("x86_64", "amd64") else "float32"
+    return "int8" if platform.machine().lower() in ("x86_64", "amd64") and exact() else "float32"
 
 
 def find_model(model: str | Path) -> Path:

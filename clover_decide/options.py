@@ -16,6 +16,8 @@ from clover_decide.rules import RuleSet, read_rules
 
 Facts = Literal["auto", "off"] | Sequence[str]
 MAX_PERMUTATIONS = 16
+THRESHOLD = 0.8
+"""Chosen on 100 groups of linked-val: as many right as with 0.95, in two thirds of the passes; with less, fewer."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Options:
     facts: Facts = "auto"
     groups: Sequence[Sequence[str]] | None = None
     independent: bool = False
-    threshold: float = 0.95
+    threshold: float = THRESHOLD
     rules: RuleSet = field(default_factory=RuleSet)
     project: bool = False
     permutations: int = 1

@@ -27,6 +27,7 @@ from clover_decide.errors import FormatError, QuestionError
 from clover_decide.facts import Fact
 from clover_decide.frozen import FrozenMap
 from clover_decide.material import read_material
+from clover_decide.options import THRESHOLD
 from clover_decide.packs import Pack, load_pack
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.questions import Boolean, Choice, Date, MultiChoice, Number
@@ -54,7 +55,7 @@ class Asking(Options):
 
     model: str | None = Field(None, description="The name of the served model; may be left out.")
     mode: Mode = Field("joint", description="joint: the answers see each other. independent: each question is asked alone.")
-    threshold: float = Field(0.95, gt=0.0, le=1.0, description="Probability above which a piece of an answer is committed in a pass.")
+    threshold: float = Field(THRESHOLD, gt=0.0, le=1.0, description="Probability above which a piece of an answer is committed in a pass.")
     project: bool = Field(False, description="Independent mode: move the answers to the likeliest ones that keep the rules.")
     dependence: bool = Field(False, description="Joint mode: also tell how much each pair of answers depends on each other.")
 

@@ -26,6 +26,9 @@ MAX_ROWS = 16
 """Rows a pass; more are run in turns, which bounds memory."""
 
 
+DTYPES = ("int8", "bfloat16", "float32")
+
+
 class ContextError(ValueError):
     """Prefix and block do not fit the model's context."""
 
@@ -156,20 +159,26 @@ def load_engine(folder: Path, *, device: str = "cpu", dtype: str = "float32", ca
 
     Args:
         folder: a model folder.
-        device: where it runs; "int8" needs a CPU.
+        device: where it runs; "int8" needs a CPU whose integer products are exact.
         dtype: "int8", "bfloat16" or "float32".
         cached_prefixes: how many prefixes to remember.
 
     Raises:
         ModelFilesError: files are missing or the family is unknown.
+        ValueError: another dtype, int8 where it cannot be had, or weights that do not fit the config.
     """
     from safetensors.torch import load_file
 
+    from clover_engine.kernels.int8_linear.matmul import exact
     from clover_engine.models.int8 import fill_int8
     from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
     from clover_engine.models.llama_adapter import LlamaAdapter
     from clover_engine.quant import tensors
 
+    if dtype not in DTYPES:
+        raise ValueError(f"unknown dtype {dtype!r}; accepted: {', '.join(DTYPES)}")
+    if dtype == "int8" and not (torch.device(device).type == "cpu" and exact()):
+        raise ValueError("int8 needs a CPU with VNNI instructions; accepted here: bfloat16, float32")
     config = read_config(folder)
     model = LlamaBlockDiffusion(LlamaConfig(**config["network"]), blank=True)
     stored = load_file(folder / "model.safetensors")

@@ -83,6 +83,7 @@ class Measured:
 
     environment: Mapping[str, Any]
     dtype: str
+    types: tuple[str, ...]
     machines: Mapping[int, Machine]
     settings: tuple[Setting, ...]
     throughput: tuple[Throughput, ...]
@@ -98,16 +99,16 @@ def run_bench(plan: Plan, model: str = "clover-mini", dtype: str = "auto") -> Me
     """Measure all settings of a plan.
 
     Raises:
-        InputError: an unknown runner. ModelError: a model cannot be loaded.
+        InputError: an unknown runner, or too few questions of the types. ModelError: a model cannot be loaded.
     """
     import torch
 
     from clover_eval.runners.registry import make_other
 
+    source = workload(plan.types)
     decider = Decider(model, dtype=dtype, cached_materials=0)
     warm = Decider.from_engine(decider.engine.with_cache(2), "warm")
     others = [make_other(spec) for spec in plan.runners]
-    source = workload(plan.types)
     before = torch.get_num_threads()
     settings: list[Setting] = []
     machines: dict[int, Machine] = {}
@@ -133,7 +134,7 @@ def run_bench(plan: Plan, model: str = "clover-mini", dtype: str = "auto") -> Me
         else []
     )
     return Measured(
-        describe(), decider.dtype, machines, tuple(settings), tuple(calls), first_call(model, dtype), peak_mib(), tuple(skipped)
+        describe(), decider.dtype, plan.types, machines, tuple(settings), tuple(calls), first_call(model, dtype), peak_mib(), tuple(skipped)
     )
 
 
@@ -169,7 +170,8 @@ def _of_types(groups: Sequence[LabelledGroup], types: Sequence[str]) -> Labelled
             if question.type in types:
                 found.setdefault(key, (question, group.answers[key]))
     if len(found) < 8:
-        raise InputError(f"only {len(found)} questions of these types", path="--type", given=", ".join(types), accepted="more types")
+        known = ", ".join(sorted({q.type for group in groups for q in group.questions.questions.values()}))
+        raise InputError(f"only {len(found)} questions of these types", path="--type", given=", ".join(types), accepted=f"more of: {known}")
     eight = dict(list(found.items())[:8])
     questions, answers = ({key: pair[i] for key, pair in eight.items()} for i in (0, 1))
     return LabelledGroup("bench", " ".join(g.material for g in groups), QuestionSet(FrozenMap(questions)), answers)
@@ -254,7 +256,7 @@ def throughput(decider: Decider, text: str, questions: Mapping[str, AnyQuestion]
 
 
 _FIRST = """
-import json, resource, sys, time
+import json, sys, time
 began = time.perf_counter()
 from clover_decide import Decider, load_pack
 pack = load_pack("contract")
@@ -265,7 +267,8 @@ decider.decide(pack.example, pack.questions)
 first = time.perf_counter()
 decider.decide(pack.example + " ", pack.questions)
 second = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+from clover_eval.environment import peak_mib
+peak = peak_mib() or float("nan")
 times = {"import": imported - began, "load": loaded - imported, "first call": first - loaded, "second call": second - first}
 print(json.dumps({**times, "peak MiB": peak}))
 """

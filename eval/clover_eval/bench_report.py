@@ -16,7 +16,10 @@ def show(measured: Measured) -> None:
     from rich.table import Table
 
     console = Console()
-    console.print(", ".join(f"{key} {value}" for key, value in measured.environment.items()) + f", {measured.dtype}", highlight=False)
+    asked = f", questions of type {', '.join(measured.types)}" if measured.types else ""
+    console.print(
+        ", ".join(f"{key} {value}" for key, value in measured.environment.items()) + f", {measured.dtype}{asked}", highlight=False
+    )
     for threads, machine in measured.machines.items():
         said = f"{machine.bytes_per_second / 1e9:.1f} GB/s copied, {machine.operations_per_second / 1e9:.0f} G operations/s multiplied"
         console.print(f"{threads} thread{'s' if threads > 1 else ''}: {said}", highlight=False)

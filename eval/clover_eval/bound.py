@@ -54,11 +54,12 @@ def bound(engine: Engine, machine: Machine, usage: Usage) -> Bound:
     """The roofline of one joint call (Williams, Waterman & Patterson 2009).
 
     Weights are read once for the prefix, once for the questions and once a pass over the block; each token takes two operations a
-    weight, and 4·d operations a head for every earlier token it looks at. The cheap parts (norms, head, softmax) are left out.
+    weight, and 4·d operations a head for every earlier token it looks at. The cheap parts (norms, head, softmax) are left out; so are, in
+    int8, second products of inputs that are rounded twice, and attention is taken at the speed of integers, though it is float32 there.
     """
     network: Any = engine.adapter.model  # pyright: ignore[reportAttributeAccessIssue]
     config, embedding = network.config, network.embedding.weight
-    weights = sum(tensor.numel() for tensor in network.state_dict().values()) - embedding.numel()
+    weights = sum(t.numel() for name, t in network.state_dict().items() if not name.endswith("scales")) - embedding.numel()
     prefix, block, passes = usage.input_tokens, usage.output_tokens, usage.passes
     tokens = prefix + block * passes
     looked_at = prefix * prefix / 2 + passes * block * (prefix + block)

@@ -34,6 +34,12 @@ def describe() -> dict[str, Any]:
 def peak_mib() -> int | None:
     """The most memory this process has held, in MiB; None where the system does not tell."""
     try:
+        # Linux hands the most that a process's parent held on to it, in getrusage, but not here.
+        told = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+        return round(int(told.split()[1]) / 2**10)
+    except (OSError, StopIteration):
+        pass
+    try:
         import resource
     except ImportError:
         return None

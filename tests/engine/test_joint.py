@@ -191,13 +191,13 @@ def test_denoising_follows_the_tree_and_keeps_constraints() -> None:
     for seed in range(200):
         adapter, canvas, languages = random_problem(seed)
         expected = enumerate_all(adapter, canvas, languages, 0.95)
-        read = denoise(adapter, adapter.empty(), [canvas])[0]
+        read = denoise(adapter, adapter.empty(), [canvas], threshold=0.95)[0]
         tokens = tuple(slot.tokens for slot in read.slots)
         assert math.exp(read.log_probability) == pytest.approx(expected[tokens], abs=1e-6), seed
         allowed = [whole for whole in expected if random.Random(f"{seed} {whole}").random() < 0.3]
         if allowed:
             for one_pass in (False, True):
-                kept = denoise(adapter, adapter.empty(), [canvas], oracle=Table(allowed), one_pass=one_pass)[0]
+                kept = denoise(adapter, adapter.empty(), [canvas], threshold=0.95, oracle=Table(allowed), one_pass=one_pass)[0]
                 assert tuple(slot.tokens for slot in kept.slots) in allowed, (seed, one_pass)
 
 

@@ -14,7 +14,10 @@ IMPLEMENTATIONS = [reference.shared_prefix_attention, fused.shared_prefix_attent
 
 
 @pytest.mark.parametrize("shared_prefix_attention", IMPLEMENTATIONS)
-@pytest.mark.parametrize(("rows", "length", "prefix", "own"), [(1, 1, 0, 1), (3, 5, 7, 6), (2, 4, 0, 9), (4, 2, 33, 2), (1, 40, 300, 40)])
+@pytest.mark.parametrize(
+    ("rows", "length", "prefix", "own"),
+    [(1, 1, 0, 1), (3, 5, 7, 6), (2, 4, 0, 9), (4, 2, 33, 2), (1, 40, 300, 40), (2, 130, 7, 130), (1, 65, 0, 65)],
+)
 def test_shared_prefix_attention_is_attention_over_the_concatenation(
     rows: int, length: int, prefix: int, own: int, shared_prefix_attention: Any
 ) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from clover_decide import Decider
 from clover_decide.decision import Usage
+from clover_decide.errors import InputError
 from clover_eval.bench import JOINT, Plan, material_of, run_bench, timings, workload
 from clover_eval.bench_report import show, write
 from clover_eval.bound import Machine, bound, measure_machine
+from clover_eval.environment import peak_mib
 
 
 def test_ratios_are_taken_round_by_round() -> None:
@@ -54,6 +58,24 @@ def test_a_small_benchmark_from_measuring_to_plot(tmp_path: Path, capsys: pytest
     assert "<svg" in (tmp_path / "bench.svg").read_text()
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="elsewhere a child is told its parent's peak")
+def test_the_memory_of_a_process_is_its_own() -> None:
+    held = bytearray(b"x") * (400 * 2**20)
+    child = "from clover_eval.environment import peak_mib; print(peak_mib())"
+    told = int(subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True).stdout)
+    own = peak_mib()
+    assert own is not None and own > len(held) / 2**20 and 10 < told < 300
+
+
 def test_the_machine_is_measured() -> None:
-    found = measure_machine("float32", seconds=0.05)
-    assert found.bytes_per_second > 1e8 and found.operations_per_second > 1e8
+    for dtype in ("float32", "int8"):
+        found = measure_machine(dtype, seconds=0.05)
+        assert found.bytes_per_second > 1e8 and found.operations_per_second > 1e8
+
+
+def test_questions_of_some_types_only() -> None:
+    found = workload(["choice", "boolean"])
+    assert len(found.questions.questions) == 8 and set(found.answers) == set(found.questions.questions)
+    assert {q.type for q in found.questions.questions.values()} <= {"choice", "boolean"}
+    with pytest.raises(InputError, match=r"only 0 questions .*boolean, choice, date"):
+        workload(["essay"])

@@ -62,12 +62,19 @@ class Int8Embedding(nn.Module):
 
 
 def fill_int8(model: LlamaBlockDiffusion, stored: Mapping[str, torch.Tensor]) -> None:
-    """Give a blank model the weights of a file, one tensor at a time."""
+    """Give a blank model the weights of a file, one tensor at a time.
+
+    Raises:
+        ValueError: tensors are missing, unknown or of another shape.
+    """
+    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
     packed = [f"embedding.weight{end}" for end in (".q8", ".scale")]
     if packed[0] in stored:
         # 8 bits on disk are 8 bits in memory.
+        _check(expected, "embedding.weight", stored[packed[0]])
         model.add_module("embedding", Int8Embedding(stored[packed[0]].clone(), stored[packed[1]].float()))
     for name, tensor in tensors({name: tensor for name, tensor in stored.items() if name not in packed}):
+        _check(expected, name, tensor)
         owner, _, leaf = name.rpartition(".")
         parent, _, child = owner.rpartition(".")
         if leaf != "weight":
@@ -77,3 +84,11 @@ def fill_int8(model: LlamaBlockDiffusion, stored: Mapping[str, torch.Tensor]) ->
             model.add_module("embedding", Int8Embedding(levels, scales[:, 0]))
         else:
             setattr(model.get_submodule(parent), child, Int8Linear(tensor, child in TWICE))
+    if expected:
+        raise ValueError(f"the file lacks {', '.join(expected)}")
+
+
+def _check(expected: dict[str, torch.Size], name: str, given: torch.Tensor) -> None:
+    shape = expected.pop(name, None)
+    if shape != given.shape:
+        raise ValueError(f"{name} has the shape {tuple(given.shape)}, the network needs {tuple(shape) if shape else 'no such tensor'}")

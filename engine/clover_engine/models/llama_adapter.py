@@ -16,8 +16,8 @@ from clover_engine.models.int8 import Int8Embedding
 from clover_engine.models.llama import LlamaBlockDiffusion
 
 Tensors = tuple[torch.Tensor, ...]
-Watch = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], None]
-"""(layer, query (R,T,H,d), own keys (R,G,S,d), their mask (R,T,S))."""
+Watch = Callable[[int, torch.Tensor, torch.Tensor], None]
+"""(layer, query (R,T,H,d), own keys (R,G,S,d))."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class KeyValueState:
 
     def select(self, rows: Sequence[int]) -> KeyValueState:
         index = torch.tensor(rows, device=self.shared_keys[0].device)
-        keys = tuple(k[index] for k in self.own_keys)
-        values = tuple(v[index] for v in self.own_values)
-        return KeyValueState(self.shared_keys, self.shared_values, keys, values, tuple(self.own_lengths[r] for r in rows))
+        lengths = tuple(self.own_lengths[r] for r in rows)
+        keys = tuple(k[index, :, : max(lengths)] for k in self.own_keys)
+        values = tuple(v[index, :, : max(lengths)] for v in self.own_values)
+        return KeyValueState(self.shared_keys, self.shared_values, keys, values, lengths)
 
     def check_integrity(self) -> None:
         """Raise AssertionError if shapes or contents cannot be right: a cheap corruption alarm."""
@@ -87,10 +88,12 @@ class LlamaAdapter:
     def many(self, calls: Sequence[Call[KeyValueState]]) -> list[Any]:
         for call in calls:
             self._check(call)
-        # Calls without tokens need no pass.
-        passes = [i for i, call in enumerate(calls) if any(call.rows)]
-        reads = dict(zip(passes, self._run([_Rows.of(calls[i], self.spec) for i in passes]), strict=True)) if passes else {}
-        return [self._result(call, reads.get(i)) for i, call in enumerate(calls)]
+        parts = [part for i, call in enumerate(calls) for part in _parts(i, call, self.spec)]
+        reads = self._run(parts) if parts else []
+        found: list[list[tuple[_Part, _Read]]] = [[] for _ in calls]
+        for part, read in zip(parts, reads, strict=True):
+            found[part.call].append((part, read))
+        return [self._result(call, own) for call, own in zip(calls, found, strict=True)]
 
     def _check(self, call: Call[KeyValueState]) -> None:
         if call.kind == "encode_block":
@@ -99,20 +102,17 @@ class LlamaAdapter:
             assert not call.state.own_keys, f"{call.kind}: a state is extended before it branches, and branches once"
             assert all(len(row) % self.spec.grid == 0 for row in call.rows), "a block-causal prefix grows by whole blocks"
 
-    def _result(self, call: Call[KeyValueState], read: _Read | None) -> Any:
-        state = call.state
+    def _result(self, call: Call[KeyValueState], found: list[tuple[_Part, _Read]]) -> Any:
         if call.kind == "encode_block":
-            assert read is not None, "a block has tokens"
-            hidden = read.hidden
-            if self.spec.shift:
-                hidden = torch.cat([hidden[:, :1], hidden[:, :-1]], dim=1)
-            return [hidden[r, : len(block)] for r, block in enumerate(call.rows)]
+            rows = {row: read.hidden[i] for part, read in found for i, row in enumerate(part.rows)}
+            return [torch.cat([rows[r][:1], rows[r][:-1]]) if self.spec.shift else rows[r] for r in range(len(call.rows))]
+        state = call.state
         if call.kind == "branch":
-            lengths = tuple(len(row) for row in call.rows)
-            own = (tuple(read.keys), tuple(read.values)) if read else ((), ())
-            return KeyValueState(state.shared_keys, state.shared_values, *own, lengths)
-        if read is None:
+            own = (_padded(call, found, "keys"), _padded(call, found, "values")) if found else ((), ())
+            return KeyValueState(state.shared_keys, state.shared_values, *own, tuple(len(row) for row in call.rows))
+        if not found:
             return state
+        ((_, read),) = found
         shared_keys = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_keys, read.keys, strict=True))
         shared_values = tuple(torch.cat([old, new[0]], 1) for old, new in zip(state.shared_values, read.values, strict=True))
         return KeyValueState(shared_keys, shared_values)
@@ -127,17 +127,16 @@ class LlamaAdapter:
         groups = [head // fan for head in pointer.heads]
         found: list[torch.Tensor] = []
 
-        def watch(layer: int, q: torch.Tensor, own_keys: torch.Tensor, mask: torch.Tensor) -> None:
+        def watch(layer: int, q: torch.Tensor, own_keys: torch.Tensor) -> None:
             if layer == pointer.layer:
                 query = q[0, at][:, list(pointer.heads)].float().transpose(0, 1) * q.shape[-1] ** -0.5  # (heads, positions, d)
                 shared = query @ state.shared_keys[layer][groups].float().transpose(1, 2)
                 own = query @ own_keys[0, groups].float().transpose(1, 2)
-                own = own.masked_fill(~mask[0, at], float("-inf"))
                 mass = torch.cat([shared, own], dim=-1).softmax(-1).mean(0)
                 before = F.pad(mass.cumsum(-1), (1, 0))
                 found.append(before[:, ends] - before[:, starts])
 
-        self._run([_Rows.of(Call("encode_block", state, [block]), self.spec)], watch)
+        self._run(_parts(0, Call("encode_block", state, [block]), self.spec), watch)
         return found[0]
 
     def noise(self, blocks: Sequence[Sequence[int]], masked: Sequence[Sequence[int]], seed: int) -> list[list[int]]:
@@ -152,69 +151,94 @@ class LlamaAdapter:
         table = self.model.embedding
         return table.head(hidden, allowed) if isinstance(table, Int8Embedding) else allowed_head(hidden, table.weight, allowed)
 
-    def _run(self, parts: Sequence[_Rows], watch: Watch | None = None) -> list[_Read]:
-        """One pass over the rows of several calls. All that is done token by token is done to all of them at once; attention is
-        taken call by call, each over its own prefix, so that no call is padded to another's length."""
+    def _run(self, parts: Sequence[_Part], watch: Watch | None = None) -> list[_Read]:
+        """One pass over some parts. All that is done token by token is done to all of them at once; attention is taken part by part, each
+        over its own prefix, so that none is padded to another's length."""
         sizes = [part.ids.numel() for part in parts]
         ids = torch.cat([part.ids.reshape(1, -1) for part in parts], 1)
-        positions = torch.cat([part.positions.reshape(1, -1) for part in parts], 1)
+        positions = torch.cat([part.positions.expand_as(part.ids).reshape(1, -1) for part in parts], 1)
         keys: list[list[torch.Tensor]] = [[] for _ in parts]
         values: list[list[torch.Tensor]] = [[] for _ in parts]
         sights = [Sight.of(part.mask, part.state.length, self.model.norm.dtype) for part in parts]
 
-        def attention(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        def attend_parts(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             outs: list[torch.Tensor] = []
             for i, (part, *qkv) in enumerate(zip(parts, *(x.split(sizes, 1) for x in (q, k, v)), strict=True)):
                 own_q, own_k, own_v = (x.reshape(*part.ids.shape, *x.shape[2:]) for x in qkv)
                 own_k, own_v, state = own_k.transpose(1, 2), own_v.transpose(1, 2), part.state
-                keys[i].append(own_k)
-                values[i].append(own_v)
+                if part.keeps:
+                    # Copied: they are slices of far larger tensors, which would be held as long.
+                    keys[i].append(own_k.clone(memory_format=torch.contiguous_format))
+                    values[i].append(own_v.clone(memory_format=torch.contiguous_format))
                 if state.own_keys:
                     own_k, own_v = torch.cat([state.own_keys[layer], own_k], 2), torch.cat([state.own_values[layer], own_v], 2)
                 if watch is not None:
-                    watch(layer, own_q, own_k, part.mask)
+                    watch(layer, own_q, own_k)
                 out = attend(sights[i], own_q, state.shared_keys[layer], state.shared_values[layer], own_k, own_v)
                 outs.append(out.reshape(1, -1, *out.shape[2:]))
             return torch.cat(outs, 1)
 
-        hidden = self.model(ids, positions, attention).split(sizes, 1)
+        hidden = self.model(ids, positions, attend_parts).split(sizes, 1)
         return [_Read(h.reshape(*part.ids.shape, -1), keys[i], values[i]) for i, (part, h) in enumerate(zip(parts, hidden, strict=True))]
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """The rows of a call as tensors: ids and positions (R,T), and which own keys each may see, (R,T,S+T)."""
+class _Part:
+    """Rows of a call that are all of one length, as tensors: ids (R,T), positions (T,), and which own keys they may see, (1,T,S+T).
 
+    Rows of unlike lengths are parts of their own: padding changes the order in which attention adds, and so the last bits.
+    """
+
+    call: int
+    rows: tuple[int, ...]
     state: KeyValueState
     ids: torch.Tensor
     positions: torch.Tensor
     mask: torch.Tensor
+    keeps: bool
+    """Whether keys and values are wanted."""
 
-    @classmethod
-    def of(cls, call: Call[KeyValueState], spec: ModelSpec) -> _Rows:
-        state, rows, device = call.state, [list(row) for row in call.rows], call.state.shared_keys[0].device
-        longest = max(len(row) for row in rows)
-        lengths = torch.tensor([len(row) for row in rows], device=device)
-        own_lengths = torch.tensor(state.own_lengths, device=device).expand(len(rows))
-        ids = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=device)
-        offset = torch.arange(longest, device=device)
-        positions = state.length + own_lengths[:, None] + offset
-        within = (offset < lengths[:, None])[:, None].expand(-1, longest, -1)
-        if call.kind != "encode_block":
-            if spec.prefix_attention == "causal":
-                seen = offset[None, :] <= offset[:, None]
-            else:
-                block = positions // spec.grid
-                seen = block[:, None, :] <= block[:, :, None]
-            within = within & seen
-        own = state.own_keys[0].shape[2] if state.own_keys else 0
-        before = (torch.arange(own, device=device) < own_lengths[:, None])[:, None].expand(-1, longest, -1)
-        return cls(state, ids, positions, torch.cat([before, within], dim=2))
+
+def _parts(number: int, call: Call[KeyValueState], spec: ModelSpec) -> list[_Part]:
+    """A call's rows by their lengths; those without tokens need no pass."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for r, row in enumerate(call.rows):
+        before = call.state.own_lengths[r] if call.kind == "encode_block" else 0
+        if len(row):
+            alike.setdefault((before, len(row)), []).append(r)
+    return [_part(number, call, rows, before, length, spec) for (before, length), rows in alike.items()]
+
+
+def _part(number: int, call: Call[KeyValueState], rows: list[int], before: int, length: int, spec: ModelSpec) -> _Part:
+    device, state, block = call.state.shared_keys[0].device, call.state, call.kind == "encode_block"
+    if block and len(rows) < len(call.rows):
+        state = state.select(rows)
+    positions = torch.arange(length, device=device) + state.length + before
+    mask = torch.ones(length, before + length, dtype=torch.bool, device=device)
+    if not block and spec.prefix_attention == "causal":
+        mask = mask.tril()
+    elif not block:
+        mask = positions // spec.grid <= (positions // spec.grid)[:, None]
+    ids = torch.tensor([list(call.rows[r]) for r in rows], device=device)
+    return _Part(number, tuple(rows), state, ids, positions, mask[None], not block)
+
+
+def _padded(call: Call[KeyValueState], found: list[tuple[_Part, _Read]], name: str) -> Tensors:
+    """Keys or values of the rows of a call, per layer (R,G,S,d), right-padded to the longest."""
+    if len(found) == 1 and len(found[0][0].rows) == len(call.rows):
+        return tuple(getattr(found[0][1], name))
+    longest, out = max(len(row) for row in call.rows), list[torch.Tensor]()
+    for layers in zip(*(getattr(read, name) for _, read in found), strict=True):
+        whole = layers[0].new_zeros(len(call.rows), layers[0].shape[1], longest, layers[0].shape[3])
+        for (part, _), own in zip(found, layers, strict=True):
+            whole[list(part.rows), :, : own.shape[2]] = own
+        out.append(whole)
+    return tuple(out)
 
 
 @dataclass(frozen=True)
 class _Read:
-    """What a pass gives a call: hidden states (R,T,hidden), and keys and values (R,G,T,d) per layer."""
+    """What a pass gives a part: hidden states (R,T,hidden), and keys and values (R,G,T,d) per layer where they are wanted."""
 
     hidden: torch.Tensor
     keys: list[torch.Tensor]

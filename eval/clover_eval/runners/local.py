@@ -36,7 +36,7 @@ class LocalRunner:
     def __init__(self, decider: Decider, arm: str, facts: str = "auto") -> None:
         self._decider, self._arm, self._facts = decider, arm, facts
         self._groups: list[LabelledGroup] = []
-        # Told apart by name wherever it is not the shipped model as it is run by default.
+        # Told apart by name wherever it is not the shipped model in bfloat16, which the published figures are of.
         special = {decider.model: decider.model != DEFAULT_MODEL, decider.dtype: decider.dtype != "bfloat16", "no facts": facts == "off"}
         others = [told for told, wanted in special.items() if wanted]
         self.name = f"{arm} ({', '.join(others)})" if others else arm

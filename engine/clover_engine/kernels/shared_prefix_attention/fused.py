@@ -1,9 +1,9 @@
 """The operation of `reference.py` by torch's fused attention, which never holds a whole score matrix.
 
-What a query may see is the same in every layer, so it is worked out once (`Sight`). The shared keys are copied for each row: that costs
-R·P·d numbers a layer, far less than the R·H·T·P scores it saves, and a row's result does not depend on how many rows there are, to the last
-bit. Many queries are taken in turns, each with the keys up to the last that any of them sees: of a causal prefix nearly half of the
-scores need not be computed.
+What a query may see is the same in every layer, so it is worked out once (`Sight`). The shared keys are copied for each row: that
+costs R·P·d numbers a layer, far less than the R·H·T·P scores it saves, and a row's result does not depend on how many rows of its
+length there are, to the last bit. Many queries are taken in turns, each with the keys up to the last that any of them sees: of a
+causal prefix nearly half of the scores need not be computed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ QUERIES = 64
 
 @dataclass(frozen=True)
 class Turn:
-    """Queries from `start` to `end` and the keys before `seen`, with what is added to their scores (1 or R, 1, end - start, seen)."""
+    """Queries from `start` to `end` and the keys before `seen`, with what is added to their scores (R or 1, 1, end - start, seen); None
+    where they see all."""
 
     start: int
     end: int
     seen: int
-    bias: torch.Tensor
+    bias: torch.Tensor | None
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ class Sight:
 
     @classmethod
     def of(cls, own_mask: torch.Tensor, prefix: int, dtype: torch.dtype) -> Sight:
-        """own_mask (R, T, S) as in `reference.shared_prefix_attention`, after a prefix of so many keys."""
+        """own_mask (R or 1, T, S) as in `reference.shared_prefix_attention`, after a prefix of so many keys."""
+        if bool(own_mask.all()):
+            return cls(False, (Turn(0, own_mask.shape[1], prefix + own_mask.shape[2], None),))
         blind = not prefix and not bool(own_mask.any(-1).all())
         bias = torch.zeros(own_mask.shape, dtype=dtype, device=own_mask.device).masked_fill_(~own_mask, float("-inf"))
         bias = F.pad(bias, (prefix, 0))[:, None]
@@ -87,6 +90,6 @@ def shared_prefix_attention(
     own_value: torch.Tensor,
     own_mask: torch.Tensor,
 ) -> torch.Tensor:
-    """Arguments and result as in `reference.shared_prefix_attention`."""
+    """Arguments and result as in `reference.shared_prefix_attention`, in one call."""
     sight = Sight.of(own_mask, shared_key.shape[1], query.dtype)
     return attend(sight, query, shared_key, shared_value, own_key, own_value)
