@@ -26,6 +26,9 @@ ROWS: Mapping[Effort, tuple[int, int]] = {"auto": (4, 12), "thorough": (16, 96)}
 """Blocks that an effort may read at least and at most."""
 WIDTH: Mapping[Effort, int] = {"auto": 4, "thorough": 16}
 """Blocks a pass."""
+SURE_AT_MOST: Mapping[Effort, float] = {"auto": 0.8}
+"""`auto` commits from here on whatever the threshold is: on 100 groups of linked-val as many answers were right as with 0.95, in 5.2 passes
+in place of 8.2; with 0.6, in 2.8 passes, fewer were."""
 UNREAD_AT_MOST: Mapping[Effort, float] = {"auto": 1.0, "thorough": 0.001}
 """`auto` stops once the best is known to be the best, `thorough` once so little of the probability is unread."""
 
@@ -133,7 +136,8 @@ def _read_block(
     if effort == "fast" and oracle is not None:
         best = found = engine.likeliest(plan.prefix, row, oracle)[0]
     else:
-        found = engine.search(plan.prefix, row, budget(effort, plan, row), threshold=threshold, oracle=oracle)
+        sure = min(threshold, SURE_AT_MOST.get(effort, 1.0))
+        found = engine.search(plan.prefix, row, budget(effort, plan, row), threshold=sure, oracle=oracle)
         best = found.best
     if tell is not None:
         tell(0, best.commits)

@@ -19,7 +19,7 @@ from clover_engine.filling import Layout, Scores, moves, read_scores
 from clover_engine.models.base import ModelAdapter, PrefixState
 from clover_engine.tree import BlockRead, Commit, Node, close, commits_of, follow
 
-DEFAULT_THRESHOLD = 0.8
+DEFAULT_THRESHOLD = 0.9
 Watch = Callable[[int, Sequence[Commit]], None]
 """(row, what a pass committed in it)."""
 
