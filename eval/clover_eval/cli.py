@@ -21,6 +21,7 @@ from clover_eval.datasets import LabelledGroup
 from clover_eval.environment import describe, log, peak_mib
 from clover_eval.execute import Task
 from clover_eval.execute import run as execute
+from clover_eval.public import load_as
 from clover_eval.report.write import check_name
 from clover_eval.runners.base import need
 from clover_eval.runners.registry import FITTED
@@ -55,7 +56,7 @@ def run(
     model: Annotated[str, typer.Option(help="The local model: a shipped one's name or a folder.")] = "clover-mini",
     dtype: DtypeOption = "auto",
     facts: Annotated[bool, typer.Option(help="Derive facts from the material (local model).")] = True,
-    fit: Annotated[str, typer.Option(help="The set that baselines are fitted on.")] = "linked-val",
+    fit: Annotated[str, typer.Option(help="The set that baselines are fitted on; a file in the same --format.")] = "linked-val",
     wire_model: Annotated[str, typer.Option(help="The model name sent to servers.")] = "jev-latest",
     timeout: Annotated[
         float, typer.Option(help="Seconds to wait for a connection to a server, and for each piece of its response.")
@@ -69,12 +70,12 @@ def run(
     A server's key is read from CLOVER_EVAL_KEY. The exit code is 1 if a group failed.
     """
     ready(report)
-    source = _load(name, fmt)
+    source = load_as(name, fmt)
     groups = chosen(source, only, count)
     folder = out or Path("eval-results") / source.name
-    _check_use(source, groups, vary or [], fit if set(runner or []) & FITTED else "")
+    _check_use(source, groups, vary or [], fit if set(runner or []) & FITTED else "", fmt)
     tasks = _tasks(
-        mode or ([] if runner else ["independent", "joint"]), runner or [], vary or [], model, dtype, facts, fit, wire_model, timeout
+        mode or ([] if runner else ["independent", "joint"]), runner or [], vary or [], model, dtype, facts, fit, fmt, wire_model, timeout
     )
     began = time.perf_counter()
     with _progress(len(tasks) * len(groups)) as (advance, failures):
@@ -102,7 +103,7 @@ def make_report(
 ) -> int:
     """Score files of results again: a summary here, and a report if one is named."""
     ready(report)
-    source = _load(name, fmt)
+    source = load_as(name, fmt)
     files = [f for path in results for f in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
         raise InputError("no file of results", path="results", given=[str(r) for r in results], accepted="files that `eval run` wrote")
@@ -145,19 +146,9 @@ def ready(report: Path | None) -> None:
         check_name(report)
 
 
-def _load(name: str, fmt: str) -> LoadedSet:
-    if fmt == "groups":
-        return load_set(name)
-    if fmt == "public":
-        from clover_eval.public import load_public
-
-        return load_public(Path(name))
-    raise InputError("unknown format", path="--format", given=fmt, accepted="groups or public")
-
-
-def _check_use(source: LoadedSet, groups: list[LabelledGroup], vary: list[str], fit: str) -> None:
+def _check_use(source: LoadedSet, groups: list[LabelledGroup], vary: list[str], fit: str, fmt: str) -> None:
     """Refuse a baseline fitted on what it is tried on, and a variant that changes no question."""
-    if fit == source.name or (fit and Path(fit).is_file() and load_set(fit).sha256 == source.sha256):
+    if fit == source.name or (fit and Path(fit).is_file() and load_as(fit, fmt).sha256 == source.sha256):
         raise InputError("the set that is asked", path="--fit", given=fit, accepted="another set")
     for variant in vary:
         if variant in VARIANTS and not any(touched(variant, group) for group in groups):
@@ -172,6 +163,7 @@ def _tasks(
     dtype: str,
     facts: bool,
     fit: str,
+    fmt: str,
     wire_model: str,
     timeout: float,
 ) -> list[Task]:
@@ -184,7 +176,7 @@ def _tasks(
         if unknown:
             raise InputError("unknown value", path=path, given=unknown[0], accepted=", ".join(known))
     key = os.environ.get("CLOVER_EVAL_KEY")
-    others = [make_other(spec, fit=fit, model=wire_model, key=key, timeout=timeout) for spec in specs]
+    others = [make_other(spec, fit=fit, fmt=fmt, model=wire_model, key=key, timeout=timeout) for spec in specs]
     local = make_local(modes, Decider(model, dtype=dtype), "auto" if facts else "off") if modes else []
     runners = {runner.name: runner for runner in [*local, *others]}
     for runner in [*local, *others]:

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from clover_decide.errors import CloverError, FormatError
+from clover_decide.errors import CloverError, FormatError, InputError
 from clover_decide.frozen import FrozenMap
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, Number, Text
 from clover_eval.datasets import NEEDED, LabelledGroup, make_group, numbered_rows, read_content
-from clover_eval.sets import LoadedSet
+from clover_eval.sets import SETS, LoadedSet, load_set
 
 SCORE_TOLERANCE = 0.5
 TIME = r"([01]\d|2[0-3]):[0-5]\d"
@@ -38,6 +38,17 @@ def load_public(path: Path) -> LoadedSet:
     if not groups:
         raise FormatError("holds no group", path=str(path), accepted="one JSON object a line")
     return LoadedSet(f"{path.resolve().parent.name}-{path.stem}", hashlib.sha256(content.encode()).hexdigest(), groups)
+
+
+def load_as(name: str, fmt: str) -> LoadedSet:
+    """A shipped set by its name, or a file in the format `groups` or `public`.
+
+    Raises:
+        InputError: an unknown format. FormatError: not a file of it.
+    """
+    if fmt not in ("groups", "public"):
+        raise InputError("unknown format", path="--format", given=fmt, accepted="groups or public")
+    return load_public(Path(name)) if fmt == "public" and name not in SETS else load_set(name)
 
 
 def _group(row: Mapping[str, Any], where: str) -> LabelledGroup:

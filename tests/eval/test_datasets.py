@@ -12,6 +12,7 @@ import pytest
 from clover_decide.errors import FormatError, InputError
 from clover_eval.datasets import read_groups, subset
 from clover_eval.public import load_public
+from clover_eval.runners.registry import make_other
 from clover_eval.sets import SETS, load_set
 
 GOOD: dict[str, Any] = {
@@ -144,6 +145,17 @@ def test_public_groups_with_their_tolerances(tmp_path: Path) -> None:
     assert [q.type for q in g.questions.questions.values()] == ["number", "text", "number"]
     assert g.tolerance == {"cvss": 0.5, "n": 5.0}
     assert not g.rules, "program text is for people"
+
+
+def test_a_baseline_is_fitted_on_a_file_in_the_format_of_the_set(tmp_path: Path) -> None:
+    other = written(tmp_path, PUBLIC)
+    runner = make_other("majority", fit=str(other), fmt="public")
+    group = load_public(other).groups[0]
+    assert set(runner.answer(group).answers) == set(group.questions.questions)
+    # A shipped set keeps its own format.
+    assert "linked-val" in str(make_other("majority", fit="linked-val", fmt="public").identity["fit"])
+    with pytest.raises(FormatError):
+        make_other("majority", fit=str(other), fmt="groups")
 
 
 @pytest.mark.parametrize(

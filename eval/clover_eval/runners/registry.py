@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clover_decide.errors import InputError
+from clover_eval.public import load_as
 from clover_eval.runners.base import Runner
 from clover_eval.runners.local import ARMS, LocalRunner
 
@@ -40,8 +41,16 @@ def make_local(arms: Sequence[str], decider: Decider, facts: str = "auto") -> li
     return [LocalRunner(decider, arm, facts) for arm in arms]
 
 
-def make_other(spec: str, *, fit: str = "linked-val", model: str = "jev-latest", key: str | None = None, timeout: float = 60.0) -> Runner:
-    """The runner that a specification names.
+def make_other(
+    spec: str,
+    *,
+    fit: str = "linked-val",
+    fmt: str = "groups",
+    model: str = "jev-latest",
+    key: str | None = None,
+    timeout: float = 60.0,
+) -> Runner:
+    """The runner that a specification names; `fmt` is the format of the set that it is fitted on.
 
     Raises:
         InputError: an unknown runner, or one that lacks what follows its colon.
@@ -51,7 +60,7 @@ def make_other(spec: str, *, fit: str = "linked-val", model: str = "jev-latest",
     if kind not in OTHERS or (kind in NEED_ARGUMENT and not argument):
         raise InputError("unknown runner", path="--runner", given=spec, accepted=f"{', '.join(OTHERS)}; see `clover-decide eval runners`")
     if kind in FITTED:
-        return _baseline(kind, fit)
+        return _baseline(kind, fit, fmt)
     if kind == "outlines":
         from clover_eval.runners.outlines_runner import OutlinesRunner
 
@@ -70,11 +79,10 @@ def make_other(spec: str, *, fit: str = "linked-val", model: str = "jev-latest",
     return HttpRunner(argument, wire, model=model, key=key, joint=kind.endswith("-joint"), timeout=timeout)
 
 
-def _baseline(kind: str, fit: str) -> Runner:
+def _baseline(kind: str, fit: str, fmt: str) -> Runner:
     from clover_eval.runners.baselines import BagOfWordsRunner, MajorityRunner
-    from clover_eval.sets import load_set
 
-    source = load_set(fit)
+    source = load_as(fit, fmt)
     if source.name in ("linked-500", "linked-causal"):
         raise InputError("a test set", path="--fit", given=fit, accepted="linked-val, or a file of labelled groups that are not tested on")
     name = f"{source.name} {source.sha256[:16]}"
