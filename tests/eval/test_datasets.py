@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clover_decide.errors import FormatError, InputError
+from clover_decide.errors import CloverError, FormatError, InputError
 from clover_eval.datasets import read_groups, subset
 from clover_eval.public import load_public
 from clover_eval.runners.registry import make_other
@@ -154,7 +154,7 @@ def test_a_baseline_is_fitted_on_a_file_in_the_format_of_the_set(tmp_path: Path)
     assert set(runner.answer(group).answers) == set(group.questions.questions)
     # A shipped set keeps its own format.
     assert "linked-val" in str(make_other("majority", fit="linked-val", fmt="public").identity["fit"])
-    with pytest.raises(FormatError):
+    with pytest.raises(CloverError, match="cvss"):
         make_other("majority", fit=str(other), fmt="groups")
 
 
