@@ -114,6 +114,8 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         return given
     data = load_structured(Path(given)) if isinstance(given, (str, Path)) else given
     path = str(given) if isinstance(given, (str, Path)) else "calibration"
+    if isinstance(data, Mapping) and "calibrations" in data:
+        raise FormatError("holds those that ship with a model", path=path, accepted="'shipped', or a file of `clover-decide calibrate`")
     if not isinstance(data, Mapping) or data.get("calibration") != 1:
         raise FormatError("not a calibration of version 1", path=path, accepted="a file that `clover-decide calibrate` wrote")
     try:

@@ -136,7 +136,7 @@ class Decider:
                 list of strings is shown to the model in their place.
             groups: ids that share a block; by default blocks of at most 8 in the given order.
             independent: in joint mode also read each question alone and attach that to the answers.
-            threshold: probability above which a piece of an answer is committed in a pass.
+            threshold: probability above which a piece of an answer is committed in a pass; with `effort="auto"` 0.8 if that is less.
             rules: a JSON Schema over the answers object, a CEL expression, or a list of either (see `clover_decide.rules`).
                 Joint answers keep them, at every effort; independent answers are told which they break.
             project: in independent mode move the answers to the likeliest ones that keep the rules.
@@ -284,10 +284,12 @@ class Decider:
             answers = {key: replace(answer, independent=alone(others[key])) for key, answer in answers.items()}
         together = fitted.together if fitted is not None else float
         rules, joint = options.rules, options.mode == "joint"
+        # Of a single question the two are one event.
+        whole = together(reading.probability) if len(answers) > 1 else next(iter(answers.values())).probability
         ranked = reading.ranked[1 : ALTERNATIVES + 1]
         return Decision(
             answers=FrozenMap(withheld(answers, options.abstain, reading.dependence)),
-            probability=together(reading.probability),
+            probability=whole,
             mode=options.mode,
             effort=options.effort,
             model=self.model,

@@ -42,14 +42,28 @@ def load_model(model: str | Path, device: str, dtype: str, cached: int) -> Engin
         raise ModelError("no such model", path="model", given=str(model), accepted=f"a model folder or one of: {names}")
     if dtype not in DTYPES:
         raise ModelError("unknown dtype", path="dtype", given=dtype, accepted=", ".join(DTYPES))
+    _check_device(device)
     try:
         return load_engine(folder, device=device, dtype=_chosen(device) if dtype == "auto" else dtype, cached_prefixes=cached)
     except ModelFilesError as error:
         raise ModelError(str(error), path="model", accepted="a complete model folder") from None
     except Exception as error:
         # Whatever torch, safetensors or the tokenizer say of broken files or a missing device, it is about the model.
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ModelError(f"cannot be loaded on {device}: {first}", path="model", given=str(folder)) from error
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(f"cannot be loaded on {device}: {said[:200]}", path="model", given=str(folder)) from error
+
+
+def _check_device(device: str) -> None:
+    """Raises ModelError unless models run there."""
+    import torch
+
+    able = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError):
+        kind = ""
+    if not able.get(kind):
+        raise ModelError("no such device here", path="device", given=repr(device), accepted=", ".join(k for k, v in able.items() if v))
 
 
 def _chosen(device: str) -> str:

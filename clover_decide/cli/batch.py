@@ -14,6 +14,7 @@ import typer
 from clover_decide.cli.options import (
     AbstainOption,
     CalibrationOption,
+    DtypeOption,
     EffortOption,
     EvidenceOption,
     FactsOption,
@@ -52,6 +53,7 @@ def batch(
     evidence: EvidenceOption = False,
     calibration: CalibrationOption = "shipped",
     model: ModelOption = "clover-mini",
+    dtype: DtypeOption = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Rows are JSON anyway; also print the counts as JSON on stderr.")] = False,
 ) -> int:
     """Answer the same questions about every row of a file.
@@ -69,7 +71,7 @@ def batch(
     options |= {"permutations": permutations, "abstain": chosen_limits(abstain), "evidence": evidence}
     from clover_decide.decider import Decider
 
-    decider = Decider(model, calibration=None if calibration == "none" else calibration)
+    decider = Decider(model, dtype=dtype, calibration=None if calibration == "none" else calibration)
     decider.check(question_set, **options)
     fitted = [calibration.as_dict() for calibration in (decider.calibration, *decider.shipped) if calibration]
     run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, *chosen.rules.identity(), *fitted]))

@@ -10,6 +10,7 @@ import typer
 from clover_decide.cli.options import (
     AbstainOption,
     CalibrationOption,
+    DtypeOption,
     EffortOption,
     EvidenceOption,
     FactsOption,
@@ -53,6 +54,7 @@ def decide_command(
     min_probability: Annotated[float | None, typer.Option(help="Gate: exit 1 if any answer is less probable.", min=0.0, max=1.0)] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Also show how the answers came about.")] = False,
     model: ModelOption = "clover-mini",
+    dtype: DtypeOption = "auto",
     as_json: JsonOption = False,
 ) -> int:
     """Answer questions about one material.
@@ -67,7 +69,7 @@ def decide_command(
     content = _material(material, text)
     from clover_decide.decider import Decider
 
-    decision = Decider(model, calibration=None if calibration == "none" else calibration).decide(
+    decision = Decider(model, dtype=dtype, calibration=None if calibration == "none" else calibration).decide(
         content,
         chosen.questions,
         mode=mode,

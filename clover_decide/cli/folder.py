@@ -15,6 +15,7 @@ import typer
 
 from clover_decide.cli.options import (
     AbstainOption,
+    DtypeOption,
     EffortOption,
     EvidenceOption,
     ModelOption,
@@ -60,6 +61,7 @@ def folder(
     abstain: AbstainOption = None,
     evidence: EvidenceOption = False,
     model: ModelOption = "clover-mini",
+    dtype: DtypeOption = "auto",
 ) -> int:
     """Answer the same questions about every document of a folder, as a table.
 
@@ -76,7 +78,7 @@ def folder(
     options |= {"evidence": evidence, "independent": page is not None and mode == "joint"}
     from clover_decide.decider import Decider
 
-    decider = Decider(model)
+    decider = Decider(model, dtype=dtype)
     decider.check(chosen.questions, **options)
     reads: list[Read] = []
     for document in paths:

@@ -12,6 +12,7 @@ import typer
 from clover_decide.cli.batch import answer
 from clover_decide.cli.options import (
     AbstainOption,
+    DtypeOption,
     EffortOption,
     ModelOption,
     ModeOption,
@@ -40,6 +41,7 @@ def triage(
     rule: RuleOption = None,
     abstain: AbstainOption = None,
     model: ModelOption = "clover-mini",
+    dtype: DtypeOption = "auto",
 ) -> int:
     """Judge security events: Windows and Sysmon JSON, CloudTrail, Suricata EVE, any other JSON object, or syslog.
 
@@ -53,7 +55,7 @@ def triage(
     before = read_text(policy).strip() + "\n\n" if policy else ""
     from clover_decide.decider import Decider
 
-    decider = Decider(model)
+    decider = Decider(model, dtype=dtype)
     decider.check(chosen.questions, **options)
     failed = 0
     for number, line in lines(events):

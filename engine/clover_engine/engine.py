@@ -12,7 +12,7 @@ import torch
 from clover_engine.canvas import Canvas
 from clover_engine.denoise import DEFAULT_THRESHOLD, Watch, denoise
 from clover_engine.feasibility import Feasibility
-from clover_engine.folder import fingerprint, read_config
+from clover_engine.folder import ModelFilesError, fingerprint, read_config
 from clover_engine.joint import Budget, JointRead, search
 from clover_engine.models.base import ModelAdapter, ModelSpec, PrefixState
 from clover_engine.pairwise import Pair, pairs
@@ -164,16 +164,17 @@ def load_engine(folder: Path, *, device: str = "cpu", dtype: str = "float32", ca
         cached_prefixes: how many prefixes to remember.
 
     Raises:
-        ModelFilesError: files are missing or the family is unknown.
-        ValueError: another dtype, int8 where it cannot be had, or weights that do not fit the config.
+        ModelFilesError: files are missing or broken, do not fit each other, or are of an unknown family.
+        ValueError: another dtype, or int8 where it cannot be had.
     """
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     from clover_engine.kernels.int8_linear.matmul import exact
     from clover_engine.models.int8 import fill_int8
     from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
     from clover_engine.models.llama_adapter import LlamaAdapter
-    from clover_engine.quant import tensors
+    from clover_engine.quant import fitting, tensors
 
     if dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; accepted: {', '.join(DTYPES)}")
@@ -181,12 +182,20 @@ def load_engine(folder: Path, *, device: str = "cpu", dtype: str = "float32", ca
         raise ValueError("int8 needs a CPU with VNNI instructions; accepted here: bfloat16, float32")
     config = read_config(folder)
     model = LlamaBlockDiffusion(LlamaConfig(**config["network"]), blank=True)
-    stored = load_file(folder / "model.safetensors")
-    if dtype == "int8":
-        fill_int8(model, stored)
-    else:
-        made = tensors(stored, getattr(torch, dtype))
-        model.load_state_dict({name: tensor.to(device) for name, tensor in made}, assign=True)
+    path = folder / "model.safetensors"
+    try:
+        stored = load_file(path)
+        if dtype == "int8":
+            fill_int8(model, stored)
+        else:
+            made = fitting(tensors(stored, getattr(torch, dtype)), model)
+            model.load_state_dict({name: tensor.to(device) for name, tensor in made}, assign=True)
+    except (ValueError, RuntimeError, SafetensorError) as error:
+        raise ModelFilesError(f"{path}: {error}") from None
     adapter = LlamaAdapter(model, ModelSpec.read(config))
-    tokenizer = Tokenizer(folder / "tokenizer.json")
+    path = folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer(path)
+    except Exception as error:
+        raise ModelFilesError(f"{path}: {error}") from None
     return Engine(adapter, tokenizer, fingerprint=fingerprint(folder), cached_prefixes=cached_prefixes)

@@ -29,8 +29,15 @@ def read_config(folder: Path) -> dict[str, Any]:
         config = json.loads((folder / "config.json").read_text())
     except ValueError as error:
         raise ModelFilesError(f"{folder / 'config.json'} is not JSON ({error})") from None
+    if not isinstance(config, dict) or not all(isinstance(config.get(part), dict) for part in ("network", "spec")):
+        raise ModelFilesError(f"{folder / 'config.json'} lacks what describes a model; accepted: an object with family, network and spec")
     if config.get("family") != "llama":
         raise ModelFilesError(f"{folder / 'config.json'}: family {config.get('family')!r}; accepted: 'llama'")
+    spec, size = config["spec"], config["network"].get("vocab_size")
+    inside = all(isinstance(spec.get(name), int) and 0 <= spec[name] < (size or 0) for name in ("mask_id", "pad_id"))
+    if not inside or spec.get("vocab_size") != size or not spec.get("block_sizes"):
+        problem = "mask_id and pad_id below the network's vocab_size, the same vocab_size, block_sizes"
+        raise ModelFilesError(f"{folder / 'config.json'}: the spec does not fit the network; accepted: {problem}")
     return config
 
 

@@ -6,7 +6,7 @@ squared error. An embedding row stores signed bytes and one scale. Norms stay in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import torch
 
@@ -74,14 +74,39 @@ def dequantise_8bit(levels: torch.Tensor, scales: torch.Tensor, dtype: torch.dty
 
 
 def tensors(stored: Mapping[str, torch.Tensor], dtype: torch.dtype = torch.float32) -> Iterator[tuple[str, torch.Tensor]]:
-    """The inverse of `pack`, one tensor after another: a whole model in float32 need not be held."""
+    """The inverse of `pack`, one tensor after another: a whole model in float32 need not be held.
+
+    Raises:
+        ValueError: a tensor is of another type, has no scales, or holds numbers that are not finite.
+    """
     for name, tensor in stored.items():
+        kind = {".q4": torch.uint8, ".q8": torch.int8}.get(name[-3:])
+        if kind is not None and (tensor.dtype != kind or name[:-3] + ".scale" not in stored):
+            raise ValueError(f"{name} is {tensor.dtype}, or has no scales; accepted: {kind} and {name[:-3]}.scale")
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise ValueError(f"{name} holds numbers that are not finite")
         if name.endswith(".q4"):
             yield name[:-3], dequantise_4bit(tensor, stored[name[:-3] + ".scale"]).to(dtype)
         elif name.endswith(".q8"):
             yield name[:-3], dequantise_8bit(tensor, stored[name[:-3] + ".scale"], dtype)
         elif not name.endswith(".scale"):
             yield name, tensor.to(dtype)
+
+
+def fitting(made: Iterable[tuple[str, torch.Tensor]], model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors by name, passed on as they are the ones that a network needs.
+
+    Raises:
+        ValueError: one is missing, unknown or of another shape.
+    """
+    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    for name, tensor in made:
+        shape = expected.pop(name, None)
+        if shape != tensor.shape:
+            raise ValueError(f"{name} has the shape {tuple(tensor.shape)}; accepted: {shape or 'no such tensor'}")
+        yield name, tensor
+    if expected:
+        raise ValueError(f"{', '.join(expected)} missing")
 
 
 def unpack(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -8,16 +8,17 @@ from typing import Annotated
 import typer
 
 from clover_decide.cli.options import DtypeOption
+from clover_eval.cli_options import check_folder
 
 
 def bench(
     questions: Annotated[
-        list[int] | None, typer.Option("--questions", help="Questions a call; may be repeated. 1, 2, 4, 8 by default.")
+        list[int] | None, typer.Option("--questions", min=1, max=8, help="Questions a call; may be repeated. 1, 2, 4, 8 by default.")
     ] = None,
     tokens: Annotated[
-        list[int] | None, typer.Option("--tokens", help="Tokens of the material; may be repeated. 100, 400, 1000, 4000 by default.")
+        list[int] | None, typer.Option("--tokens", min=1, help="Tokens of the material; may be repeated. 100, 400, 1000, 4000 by default.")
     ] = None,
-    threads: Annotated[list[int] | None, typer.Option("--threads", help="Threads; may be repeated. 1 and 2 by default.")] = None,
+    threads: Annotated[list[int] | None, typer.Option("--threads", min=1, help="Threads; may be repeated. 1 and 2 by default.")] = None,
     kind: Annotated[list[str] | None, typer.Option("--type", help="Ask questions of this type; may be repeated.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Interleaved rounds a setting.")] = 3,
     concurrent: Annotated[int, typer.Option(min=0, help="Callers at once for the throughput; 0 leaves it out.")] = 4,
@@ -35,6 +36,7 @@ def bench(
     from clover_eval.bench import Plan, run_bench
     from clover_eval.bench_report import show, write
 
+    check_folder(output)
     plan = Plan(
         tuple(questions or (1, 2, 4, 8)),
         tuple(tokens or (100, 400, 1000, 4000)),

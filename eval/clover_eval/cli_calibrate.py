@@ -11,6 +11,7 @@ import typer
 
 from clover_decide.cli.options import DtypeOption
 from clover_decide.errors import InputError
+from clover_eval.cli_options import check_folder
 from clover_eval.datasets import subset
 from clover_eval.fitting import Asked, ask_all, check, fit
 from clover_eval.reliability import Outcome, threshold_for
@@ -39,6 +40,7 @@ def calibrate(
     Use it with `Decider(calibration="calibration.json")` or `decide --calibration calibration.json`. The errors printed are those of
     halves that it was not fitted to; the file is fitted to everything.
     """
+    check_folder(output)
     source, asked = _asked(data, some, model, dtype, mode, effort, None)
     checked = check(asked, source)
     made = fit(asked, source)
@@ -67,6 +69,7 @@ def thresholds(
 
     Chosen on one half of the groups and checked on the other. The exit code is 1 if no threshold reaches the accuracy.
     """
+    check_folder(output)
     _, asked = _asked(data, some, model, dtype, mode, effort, calibration)
     outcomes = [Outcome(item.decision[key].probability, right, item.group.cluster) for item in asked for key, right in item.right.items()]
     found = threshold_for(outcomes, accuracy)

@@ -35,3 +35,9 @@ def chosen(source: LoadedSet, only: str | None, count: int | None) -> list[Label
         accepted = f"part of an id, or of: {', '.join(known)}" if known else "part of an id"
         raise InputError("no group is left", path="--filter", given=only, accepted=accepted)
     return subset(groups, count) if count is not None else groups
+
+
+def check_folder(output: Path | None) -> None:
+    """Raises InputError unless a file can be written there: before the work, not after it."""
+    if output is not None and not output.parent.is_dir():
+        raise InputError("no such folder", path="--output", given=str(output), accepted="a file in an existing folder")

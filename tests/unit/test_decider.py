@@ -6,8 +6,10 @@ import asyncio
 import copy
 import json
 import pickle
+import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, field_validator
@@ -194,7 +196,7 @@ def test_a_truncated_weights_file_is_a_model_error(tmp_path: Path) -> None:
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / name).write_bytes((SHIPPED / "clover-mini" / name).read_bytes())
     (tmp_path / "model.safetensors").write_bytes(b"\x08\0\0\0")
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match=r"model\.safetensors: .*header"):
         Decider(tmp_path)
 
 
@@ -228,3 +230,47 @@ def test_a_folder_without_weights_says_what_is_missing(tmp_path: Path) -> None:
 )
 def test_score_confidence_is_one_minus_spread_over_uniform_spread(levels: list[float], expected: float) -> None:
     assert score_confidence(levels) == pytest.approx(expected)
+
+
+def broken(tmp_path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Path:
+    """A copy of the small model with its config and tensors changed."""
+    from safetensors.torch import load_file, save_file
+
+    source, target = SHIPPED / "clover-xiangqi", tmp_path / "model"
+    shutil.copytree(source, target)
+    config, tensors = json.loads((source / "config.json").read_text()), load_file(source / "model.safetensors")
+    change(config, tensors)
+    (target / "config.json").write_text(json.dumps(config))
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, target / "model.safetensors")
+    return target
+
+
+@pytest.mark.parametrize("dtype", ["float32", "auto"])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda c, t: t.pop("layers.0.gate_up.weight.q4"), r"layers\.0\.gate_up\.weight"),
+        (lambda c, t: t.update(extra=t["norm"].clone()), "extra has the shape .*no such tensor"),
+        (lambda c, t: t.update(norm=t["norm"] * float("nan")), "norm holds numbers that are not finite"),
+        (lambda c, t: t.update({"layers.0.out.weight.q4": t["layers.0.out.weight.q4"].long()}), "torch.int64.*accepted: torch.uint8"),
+        (lambda c, t: c["spec"].update(mask_id=99_999), "the spec does not fit the network"),
+        (lambda c, t: c["spec"].update(block_sizes=[]), "block_sizes"),
+        (lambda c, t: c["network"].update(layers=7), "missing"),
+    ],
+)
+def test_a_broken_model_folder_says_what_is_broken(tmp_path: Path, change: Any, told: str, dtype: str) -> None:
+    with pytest.raises(ModelError, match=told):
+        Decider(broken(tmp_path, change), dtype=dtype)
+
+
+@pytest.mark.parametrize("device", ["meta", "nowhere", ""])
+def test_a_device_that_is_not_there(device: str) -> None:
+    with pytest.raises(ModelError, match=r"device: no such device here.*accepted: cpu"):
+        Decider("clover-xiangqi", device=device)
+
+
+def test_one_question_has_one_probability() -> None:
+    decider = Decider("clover-mini")
+    for mode in ("joint", "independent"):
+        decision = decider.decide("a red van", {"a": Boolean("Is the van red?")}, mode=mode)
+        assert decision.calibrated and decision.probability == decision["a"].probability

@@ -13,7 +13,7 @@ from torch import nn
 from clover_engine.kernels.int8_linear.matmul import int8_linear
 from clover_engine.kernels.int8_linear.reference import round_rows
 from clover_engine.models.llama import LlamaBlockDiffusion
-from clover_engine.quant import tensors
+from clover_engine.quant import fitting, tensors
 
 TWICE = ("qkv", "down")
 """Layers whose inputs are rounded twice: at a position of clover-mini the largest is 13 times their root mean square (elsewhere 6
@@ -65,16 +65,9 @@ def fill_int8(model: LlamaBlockDiffusion, stored: Mapping[str, torch.Tensor]) ->
     """Give a blank model the weights of a file, one tensor at a time.
 
     Raises:
-        ValueError: tensors are missing, unknown or of another shape.
+        ValueError: tensors are missing, unknown, or not as the network needs them.
     """
-    expected = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    packed = [f"embedding.weight{end}" for end in (".q8", ".scale")]
-    if packed[0] in stored:
-        # 8 bits on disk are 8 bits in memory.
-        _check(expected, "embedding.weight", stored[packed[0]])
-        model.add_module("embedding", Int8Embedding(stored[packed[0]].clone(), stored[packed[1]].float()))
-    for name, tensor in tensors({name: tensor for name, tensor in stored.items() if name not in packed}):
-        _check(expected, name, tensor)
+    for name, tensor in fitting(tensors(stored), model):
         owner, _, leaf = name.rpartition(".")
         parent, _, child = owner.rpartition(".")
         if leaf != "weight":
@@ -84,11 +77,3 @@ def fill_int8(model: LlamaBlockDiffusion, stored: Mapping[str, torch.Tensor]) ->
             model.add_module("embedding", Int8Embedding(levels, scales[:, 0]))
         else:
             setattr(model.get_submodule(parent), child, Int8Linear(tensor, child in TWICE))
-    if expected:
-        raise ValueError(f"the file lacks {', '.join(expected)}")
-
-
-def _check(expected: dict[str, torch.Size], name: str, given: torch.Tensor) -> None:
-    shape = expected.pop(name, None)
-    if shape != given.shape:
-        raise ValueError(f"{name} has the shape {tuple(given.shape)}, the network needs {tuple(shape) if shape else 'no such tensor'}")
