@@ -100,7 +100,7 @@ def test_what_lies_beside_a_model_is_used_unless_the_caller_says_otherwise(mini:
     joint, alone = made(model=mini.fingerprint), made(model=mini.fingerprint, mode="independent", temperatures={"boolean": 9.0})
     beside.write_text(json.dumps({"calibrations": [joint.as_dict(), alone.as_dict()]}))
     plain = mini.decide("Something happened.", QUESTIONS, independent=True, effort="thorough")
-    fitted = Decider(folder).decide("Something happened.", QUESTIONS, independent=True, effort="thorough")
+    fitted = Decider(folder, dtype="float32").decide("Something happened.", QUESTIONS, independent=True, effort="thorough")
     assert fitted.calibrated and not plain.calibrated and fitted.values() == plain.values()
     assert fitted.probability == pytest.approx(joint.together(plain.probability), abs=1e-4)
     assert fitted["a"].probability == pytest.approx(joint.answer(QUESTIONS["a"], plain["a"]).probability, abs=1e-4)
