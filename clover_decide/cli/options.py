@@ -71,7 +71,10 @@ def chosen_limits(abstain: str | None) -> Any:
     try:
         return float(abstain)
     except ValueError:
-        return load_structured(Path(abstain))
+        limits = load_structured(Path(abstain))
+    if not limits:
+        raise InputError("holds no thresholds", path=abstain, accepted="a file of `clover-decide thresholds`")
+    return limits
 
 
 def json_line(value: Any) -> str:

@@ -76,10 +76,11 @@ def _colour(probability: float) -> str:
 
 
 def _summary(decision: Decision) -> str:
-    timing = decision.timing
+    timing, made = decision.timing, decision.usage.passes
+    passes = f"{made} pass{'' if made == 1 else 'es'}"
     text = (
         f"{decision.mode}, all answers together {decision.probability:.2f} · {decision.model} {decision.fingerprint} · "
-        f"{decision.usage.passes} pass{'' if decision.usage.passes == 1 else 'es'}, {decision.usage.input_tokens}+{decision.usage.output_tokens} tokens, "
+        f"{passes}, {decision.usage.input_tokens}+{decision.usage.output_tokens} tokens, "
         f"{timing.answering:.2f} s"
     )
     return text + (f"; alone {timing.comparing:.2f} s more" if timing.comparing else "")

@@ -274,3 +274,9 @@ def test_resume_needs_an_output_file(tmp_path: Path, questions: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_bytes(JSONL[0])
     assert "--resume" in run("batch", str(source), "-q", str(questions), "--resume", expect=2).stderr.decode()
+
+
+def test_an_empty_file_of_thresholds_is_no_gate(tmp_path: Path, questions: Path) -> None:
+    (tmp_path / "none.yaml").write_text("")
+    done = run_apart("decide", "--text", "A van.", "-q", str(questions), "--abstain", str(tmp_path / "none.yaml"), expect=2)
+    assert b"holds no thresholds" in done.stderr and b"clover-decide thresholds" in done.stderr
