@@ -280,3 +280,19 @@ def test_an_empty_file_of_thresholds_is_no_gate(tmp_path: Path, questions: Path)
     (tmp_path / "none.yaml").write_text("")
     done = run_apart("decide", "--text", "A van.", "-q", str(questions), "--abstain", str(tmp_path / "none.yaml"), expect=2)
     assert b"holds no thresholds" in done.stderr and b"clover-decide thresholds" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["bench", "--threads", "0"], "--threads"),
+        (["bench", "--tokens", "-5"], "--tokens"),
+        (["bench", "--questions", "9"], "--questions"),
+        (["bench", "-o", "/no/such/folder/b.json"], "no such folder"),
+        (["calibrate", "linked-val", "-o", "/no/such/folder/c.json"], "no such folder"),
+        (["thresholds", "linked-val", "-o", "/no/such/folder/t.json"], "no such folder"),
+    ],
+)
+def test_work_that_could_not_be_kept_is_not_begun(args: list[str], said: str) -> None:
+    done = run_apart(*args, expect=2)
+    assert said in done.stderr.decode() and b"Traceback" not in done.stderr

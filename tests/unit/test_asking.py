@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clover_decide import Abstain, Boolean, Choice, Decider, InputError, Integer, MultiChoice, ResultError, RuleError, Score
+from clover_decide import Abstain, Boolean, Choice, Decider, InputError, Integer, MultiChoice, ResultError, RuleError, Score, load_pack
 from clover_decide.decision import Effort
 from clover_decide.questions import AnyQuestion
 
@@ -225,3 +225,14 @@ def test_a_needle_is_found_or_the_search_says_that_it_was_not(random_decider: De
         assert decision.values() == {"n": 7, "m": 6}, effort
     with pytest.raises(RuleError, match="no answers that keep the rules were found"):
         random_decider.decide(TEXT, {"n": Integer("?"), "m": Integer("?")}, rules=["n * m == 999331 * 17"])
+
+
+def test_auto_commits_from_eight_tenths_on_at_the_latest(mini: Decider) -> None:
+    pack = load_pack("contract")
+    passes = {
+        (effort, threshold): mini.decide(pack.example, pack.questions, effort=effort, threshold=threshold).usage.passes
+        for effort in ("standard", "auto")
+        for threshold in (0.8, 1.0)
+    }
+    assert passes["standard", 1.0] > passes["standard", 0.8]
+    assert passes["auto", 1.0] == passes["auto", 0.8]

@@ -122,3 +122,8 @@ def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "calibration.json"
     path.write_text(json.dumps(made().as_dict()))
     assert read_calibration(path) == made() == read_calibration(made())
+
+
+def test_the_file_that_ships_is_named_for_what_it_is() -> None:
+    with pytest.raises(FormatError, match=r"ship with a model.*'shipped'"):
+        read_calibration(SHIPPED / "clover-mini" / "calibration.json")
