@@ -120,6 +120,8 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         raise FormatError("not a calibration of version 1", path=path, accepted="a file that `clover-decide calibrate` wrote")
     try:
         made = Calibration(**{name: value for name, value in data.items() if name != "calibration"})
+        if not isinstance(made.temperatures, Mapping):
+            raise TypeError
         temperatures = dict(made.temperatures)
     except (TypeError, ValueError):
         raise FormatError(
@@ -134,7 +136,7 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         ("temperatures", all(_number(t, 0.01, 100.0) for t in temperatures.values()), "numbers from 0.01 to 100"),
         ("slope", _number(made.slope, 0.0, 100.0), "a number from 0 to 100"),
         ("intercept", _number(made.intercept, -100.0, 100.0), "a number from -100 to 100"),
-        ("groups", isinstance(made.groups, int) and not isinstance(made.groups, bool), "a whole number"),
+        ("groups", isinstance(made.groups, int) and not isinstance(made.groups, bool) and made.groups >= 0, "a whole number from 0"),
         ("data", isinstance(made.data, str), "a hash"),
     ):
         if not good:

@@ -10,16 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clover_decide.abstain import Abstain, withheld
+from clover_decide.abstain import Abstain
+from clover_decide.assembling import Answerer, assembled
 from clover_decide.calibration import Calibration, read_calibration, shipped_calibrations
-from clover_decide.decision import Alternative, Answer, Decision, Effort, Mode, Timing, TraceStep
+from clover_decide.decision import Decision, Effort, Mode, Timing, TraceStep
 from clover_decide.errors import CloverError, InputError, ModelError
 from clover_decide.facts import Fact
-from clover_decide.frozen import FrozenMap
 from clover_decide.loading import Check, find_model, load_model, share
 from clover_decide.material import Material, read_material
 from clover_decide.options import THRESHOLD, Facts, Options, read_facts, read_options
-from clover_decide.ordering import as_asked
 from clover_decide.question_set import QuestionSet, read_questions
 from clover_decide.rules import RuleSet, read_rules
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from clover_engine.engine import Engine
 
 DEFAULT_MODEL = "clover-mini"
-ALTERNATIVES = 5
-"""Runners-up told of a search."""
 
 
 class Decider:
@@ -156,6 +153,7 @@ class Decider:
             LimitError: more than 64 questions, 8 a group, or the model's context; nothing is truncated.
         """
         given = {name: value for name, value in locals().items() if name not in ("self", "material", "questions", "watch", "check")}
+        _callable(watch=watch, check=check)
         began = time.perf_counter()
         question_set = read_questions(questions)
         options = read_options(given, question_set)
@@ -183,7 +181,8 @@ class Decider:
             solo = self._read([solo_plan], question_set, alone) if alone and solo_plan else None
         end = time.perf_counter()
         timing = Timing(end - began, middle - start, end - middle if solo else 0.0)
-        return self._decision(plans[0], question_set, reading, solo, options, timing)
+        who = Answerer(self.model, self._engine.fingerprint, self._engine.dtype, self.calibration, self.shipped)
+        return assembled(who, plans[0], question_set, options, reading, solo, timing)
 
     def decide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> Iterator[Decision | CloverError]:
         """The same questions about many materials, in order. A bad material yields its error and stops nothing.
@@ -272,50 +271,8 @@ class Decider:
         candidates = options.project and bool(options.rules)
         return read_independent(self._engine, plan, effort=effort, threshold=threshold, candidates=candidates, watch=watch)
 
-    def _decision(
-        self, plan: Plan, questions: QuestionSet, reading: Reading, solo: Reading | None, options: Options, timing: Timing
-    ) -> Decision:
-        from clover_decide.reading import alone
 
-        fitted = self._fitted(options.mode)
-        answers = self._answers(questions, reading, fitted)
-        if solo is not None:
-            others = self._answers(questions, solo, self._fitted("independent"))
-            answers = {key: replace(answer, independent=alone(others[key])) for key, answer in answers.items()}
-        together = fitted.together if fitted is not None else float
-        rules, joint = options.rules, options.mode == "joint"
-        # Of a single question the two are one event.
-        whole = together(reading.probability) if len(answers) > 1 else next(iter(answers.values())).probability
-        ranked = reading.ranked[1 : ALTERNATIVES + 1]
-        return Decision(
-            answers=FrozenMap(withheld(answers, options.abstain, reading.dependence)),
-            probability=whole,
-            mode=options.mode,
-            effort=options.effort,
-            model=self.model,
-            fingerprint=self._engine.fingerprint,
-            facts=plan.facts,
-            groups=tuple(tuple(key for key in questions.questions if key in block.keys) for block in plan.blocks),
-            usage=reading.usage,
-            timing=timing,
-            trace=reading.trace,
-            rules_probability=reading.rules_probability if rules and joint else None,
-            violations=rules.violations({key: answers[key].value for key in rules.whole}),
-            calibrated=fitted is not None,
-            exact=reading.exact,
-            optimal=reading.optimal,
-            alternatives=tuple(Alternative(FrozenMap(questions.plain_all(r.values)), together(r.probability)) for r in ranked),
-            dependence=reading.dependence,
-            material_text=plan.material.text,
-            questions=questions,
-        )
-
-    def _fitted(self, mode: Mode) -> Calibration | None:
-        """The caller's calibration, or the shipped one of the mode."""
-        return self.calibration or next((shipped for shipped in self.shipped if shipped.mode == mode), None)
-
-    def _answers(self, questions: QuestionSet, reading: Reading, fitted: Calibration | None) -> dict[str, Answer]:
-        """The answers of a reading as they were asked for, calibrated."""
-        items = questions.questions.items()
-        answers = {key: as_asked(question, reading.answers[key]) for key, question in items}
-        return answers if fitted is None else {key: fitted.answer(question, answers[key]) for key, question in items}
+def _callable(**given: Any) -> None:
+    for name, function in given.items():
+        if function is not None and not callable(function):
+            raise InputError("cannot be called", path=name, given=function, accepted="a function")

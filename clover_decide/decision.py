@@ -141,6 +141,8 @@ class Decision:
     probability: joint mode, P(all answers | the rules hold) by the chain rule over commits: the product of each committed
         piece's probability given the pieces before it. What a search has not looked at counts against it. Independent mode,
         the product of the answers' probabilities.
+    model, fingerprint, dtype: which weights answered, and the number type that they were computed in; with all three and the same
+        input the answers are the same on the same kind of processor.
     rules_probability: how probable it was that the rules would hold, before they were imposed; low means that the model disagrees
         with the rules. Exact where `exact`; by default an estimate along the way to the answers. None without rules.
     violations: rules that the answers break, by their text. Empty in joint mode; in independent mode unless projected.
@@ -156,6 +158,7 @@ class Decision:
     effort: Effort
     model: str
     fingerprint: str
+    dtype: str
     facts: tuple[Fact, ...]
     groups: tuple[tuple[str, ...], ...]
     usage: Usage
@@ -219,6 +222,7 @@ class Decision:
             "effort": self.effort,
             "model": self.model,
             "fingerprint": self.fingerprint,
+            "dtype": self.dtype,
             "facts": [{"kind": f.kind, "text": f.text, "value": f.value, "at": list(f.at)} for f in self.facts],
             "groups": [list(group) for group in self.groups],
             "usage": dict(vars(self.usage)),

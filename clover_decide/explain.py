@@ -7,7 +7,7 @@ from clover_decide.decision import Alternative, Decision, shown
 
 def explain(decision: Decision) -> str:
     """The steps, the comparison, the rules, the runners-up and the dependence of a decision, one fact a line."""
-    sections = [_steps(decision), _shown_by(decision), _compared(decision), _ruled(decision), _likely(decision), _dependent(decision)]
+    sections = [_steps(decision), _shown_by(decision), _compared(decision), _ruled(decision), _likely(decision), dependence_lines(decision)]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
@@ -80,7 +80,8 @@ def _changes(decision: Decision, other: Alternative) -> str:
     return ", ".join(f"{key} {value!r}" for key, value in other.values.items() if value != values[key])
 
 
-def _dependent(decision: Decision) -> list[str]:
+def dependence_lines(decision: Decision) -> list[str]:
+    """How much each pair of answers depends on each other, where that was asked for."""
     if not decision.dependence:
         return []
     lines = [f"  {pair.first} and {pair.second}: {pair.information:.3f} nats, gap {pair.gap:.3f}" for pair in decision.dependence]

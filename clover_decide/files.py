@@ -11,20 +11,29 @@ from typing import Any
 from clover_decide.errors import FormatError
 
 
-def read_text(path: Path) -> str:
-    """The text of a UTF-8 file; a byte order mark is dropped.
+def read_text(path: Path, *, tolerant: bool = False) -> str:
+    """The text of a UTF-8 file; a byte order mark is dropped. Tolerant, bad bytes stay, as the surrogates that `bad_byte` finds.
 
     Raises:
         FormatError: no such file, a folder, or not UTF-8 (with the offset of the first bad byte).
     """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig", "surrogateescape" if tolerant else "strict")
     except UnicodeDecodeError as error:
         raise FormatError(
             f"not UTF-8: byte {error.start} is {error.object[error.start]:#04x}", path=str(path), accepted="UTF-8 text"
         ) from None
     except OSError as error:
         raise FormatError(f"cannot be read ({error.strerror})", path=str(path), accepted="an existing file") from None
+
+
+def bad_byte(text: str, where: str) -> FormatError | None:
+    """What is wrong with a piece of a tolerantly read text, if it held bytes that are not UTF-8."""
+    found = next((i for i, c in enumerate(text) if 0xDC80 <= ord(c) <= 0xDCFF), None)
+    if found is None:
+        return None
+    byte, before = ord(text[found]) - 0xDC00, len(text[:found].encode())
+    return FormatError(f"not UTF-8: byte {before} is {byte:#04x}", path=where, accepted="UTF-8 text")
 
 
 def parse_json(text: str, where: str) -> Any:

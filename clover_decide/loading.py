@@ -84,7 +84,13 @@ def _chosen(device: str) -> str:
 
 
 def find_model(model: str | Path) -> Path:
-    """The folder of a model. A shipped name wins over a folder of the same name in the working directory; write ./name for the folder."""
+    """The folder of a model. A shipped name wins over a folder of the same name in the working directory; write ./name for the folder.
+
+    Raises:
+        ModelError: neither a name nor a path.
+    """
+    if not isinstance(model, (str, Path)):
+        raise ModelError("no such model", path="model", given=repr(model), accepted="a model folder or a shipped model's name")
     return SHIPPED / str(model) if (SHIPPED / str(model) / "config.json").is_file() else Path(model)
 
 

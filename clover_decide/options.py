@@ -61,6 +61,8 @@ def read_options(given: Mapping[str, Any], questions: QuestionSet) -> Options:
     for name in ("independent", "project", "dependence", "evidence"):
         if not isinstance(getattr(options, name), bool):
             raise InputError("not a switch", path=name, given=getattr(options, name), accepted="True or False")
+    if options.mode == "joint" and options.project:
+        raise InputError("joint answers keep the rules as they are", path="project", given=True, accepted="mode='independent'")
     if options.mode == "independent" and options.groups is not None:
         raise InputError("answers asked alone share no block", path="groups", accepted="mode='joint'")
     if options.mode == "independent" and (options.dependence or options.abstain.gap is not None):

@@ -12,6 +12,8 @@ from clover_decide.errors import LimitError, QuestionError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pydantic_core import ErrorDetails
+
     OptionsLike = Sequence["str | Option | dict[str, Any]"] | Mapping[str, str | None]
     """Option names, `{name: description}`, or options."""
 
@@ -115,14 +117,22 @@ def question_error(error: ValidationError) -> QuestionError | LimitError:
     first = error.errors(include_url=False)[0]
     problem, _, accepted = first["msg"].removeprefix("Value error, ").partition("; accepted: ")
     given = first.get("input")
+    if first["type"] == "missing":
+        problem = "is required"
     if first["type"] == "missing" or isinstance(given, (dict, list, tuple)):
         given = None
     if first["type"] == "extra_forbidden":
         problem, given, accepted = "unknown field", None, "the fields of this question type"
-    accepted = accepted or _accepted_by(first["type"])
+    accepted = accepted or (_bounded(first) if "ctx" in first else "") or _accepted_by(first["type"])
     over = re.match(r"(\d+) (?:options|levels) given", problem)
     kind = LimitError if over and int(over.group(1)) > MAX_LEVELS else QuestionError
     return kind(problem, path=".".join(str(step) for step in first["loc"]), given=given, accepted=accepted)
+
+
+def _bounded(first: ErrorDetails) -> str:
+    """The bound that a number is beyond."""
+    words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    return next((f"{words[name]} {bound}" for name, bound in first.get("ctx", {}).items() if name in words), "")
 
 
 def _accepted_by(kind: str) -> str:

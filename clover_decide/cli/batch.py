@@ -74,7 +74,7 @@ def batch(
     decider = Decider(model, dtype=dtype, calibration=None if calibration == "none" else calibration)
     decider.check(question_set, **options)
     fitted = [calibration.as_dict() for calibration in (decider.calibration, *decider.shipped) if calibration]
-    run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, *chosen.rules.identity(), *fitted]))
+    run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, decider.dtype, *chosen.rules.identity(), *fitted]))
     options["rules"] = chosen.rules
     done = completed(output, items, run) if resume and output else set[int]()
     with _sink(output, resume) as sink, _progress(len(items) - len(done)) as advance:

@@ -59,9 +59,22 @@ def _run() -> int:
             return _interrupted()
         if not hasattr(error, "format_message"):
             raise
-        usage: Any = error
-        hint = usage.ctx.get_usage() if getattr(usage, "ctx", None) else "clover-decide --help"
-        return _fail(InputError(usage.format_message(), accepted=" ".join(hint.split())))
+        return _fail(_usage(error))
+
+
+def _usage(error: Any) -> InputError:
+    """Wrong usage in our words: of an option its name and what it takes, of anything else the usage of the command."""
+    option, said = getattr(getattr(error, "param", None), "opts", ()), str(getattr(error, "message", "")).removeprefix("Value error, ")
+    for between in ("Input should be ", " is not one of "):
+        given, found, wanted = said.partition(between)
+        if option and found:
+            return InputError(
+                f"unknown value {given}" if given else "not acceptable",
+                path=option[0],
+                accepted=wanted.partition(", unable")[0].rstrip("."),
+            )
+    hint = error.ctx.get_usage() if getattr(error, "ctx", None) else "clover-decide --help"
+    return InputError(error.format_message(), accepted=" ".join(hint.split()))
 
 
 def _fail(error: CloverError) -> int:

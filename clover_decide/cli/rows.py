@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from clover_decide.errors import CloverError, FormatError
-from clover_decide.files import parse_json, read_text, short_hash
+from clover_decide.files import bad_byte, parse_json, read_text, short_hash
 from clover_decide.material import MAX_MATERIAL_BYTES
 
 
@@ -33,9 +33,9 @@ def read_rows(path: Path) -> Iterator[BatchRow]:
         FormatError: the file as a whole cannot be read; a bad row is yielded with its error instead.
     """
     if path.suffix in (".jsonl", ".ndjson"):
-        yield from _jsonl(read_text(path))
+        yield from _jsonl(read_text(path, tolerant=True))
     elif path.suffix == ".csv":
-        yield from _csv(read_text(path), path)
+        yield from _csv(read_text(path, tolerant=True), path)
     else:
         raise FormatError(f"unknown file ending {path.suffix!r}", path=str(path), accepted=".jsonl, .ndjson or .csv")
 
@@ -47,6 +47,9 @@ def _jsonl(text: str) -> Iterator[BatchRow]:
             continue
         number += 1
         sha = short_hash(line.strip())
+        if problem := bad_byte(line, f"row {number}"):
+            yield BatchRow(number, None, sha, error=problem)
+            continue
         try:
             data = parse_json(line, f"row {number}")
             row_id, material = _fields(data, number)
@@ -75,6 +78,8 @@ def _csv(text: str, path: Path) -> Iterator[BatchRow]:
         header = next(reader, [])
     except csv.Error as error:
         raise FormatError(f"malformed CSV header: {error}", path=str(path), accepted="CSV with a material column") from None
+    if problem := bad_byte(",".join(header), str(path)):
+        raise problem
     if len(set(header)) != len(header):
         raise FormatError("a column name is repeated", path=str(path), given=header, accepted="distinct column names")
     if "material" not in header:
@@ -94,8 +99,10 @@ def _csv(text: str, path: Path) -> Iterator[BatchRow]:
             continue
         number += 1
         sha = short_hash(json.dumps(cells))
-        if len(cells) != len(header):
+        problem = bad_byte(",".join(cells), f"row {number}")
+        if problem is None and len(cells) != len(header):
             problem = FormatError(f"{len(cells)} cells", path=f"row {number}", accepted=f"{len(header)} cells, as in the header")
+        if problem is not None:
             yield BatchRow(number, None, sha, error=problem)
             continue
         row = dict(zip(header, cells, strict=True))

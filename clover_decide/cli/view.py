@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clover_decide.decision import Answer, Decision, shown
-from clover_decide.explain import evidence_lines
+from clover_decide.explain import dependence_lines, evidence_lines
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,7 @@ def print_decision(decision: Decision, title: str = "", *, explain: bool = False
     console.print(_summary(decision), style="dim", highlight=False, markup=False)
     for number, fact in enumerate(decision.facts, 1):
         console.print(f"  F{number} {fact.text}", style="dim", highlight=False, markup=False)
-    for line in [] if explain else evidence_lines(decision):
+    for line in [] if explain else [*evidence_lines(decision), *dependence_lines(decision)]:
         console.print(line, style="dim", highlight=False, markup=False)
     for text in decision.violations:
         console.print(f"breaks the rule: {text}", style="red", highlight=False, markup=False)
@@ -79,7 +79,7 @@ def _summary(decision: Decision) -> str:
     timing, made = decision.timing, decision.usage.passes
     passes = f"{made} pass{'' if made == 1 else 'es'}"
     text = (
-        f"{decision.mode}, all answers together {decision.probability:.2f} · {decision.model} {decision.fingerprint} · "
+        f"{decision.mode}, all answers together {decision.probability:.2f} · {decision.model} {decision.fingerprint} {decision.dtype} · "
         f"{passes}, {decision.usage.input_tokens}+{decision.usage.output_tokens} tokens, "
         f"{timing.answering:.2f} s"
     )

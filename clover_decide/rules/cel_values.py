@@ -9,6 +9,13 @@ from typing import Any, Literal
 
 from clover_decide.rules.formula import Formula, all_of
 
+MAX_CASES = 32
+"""Cases that a value or a comparison may come to; beyond, the library evaluates it."""
+
+
+class NotSymbolicError(Exception):
+    """A part of the language that only cel-python evaluates."""
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -72,3 +79,8 @@ KINDS: dict[tuple[str, str, str], Literal["number", "date", "days"]] = {
     ("days", "+", "days"): "days",
     ("days", "-", "days"): "days",
 }
+
+
+def is_condition(value: Any) -> bool:
+    """Whether a value is true or false: none of those here, and no text or list."""
+    return not isinstance(value, AnswerOf | Cases | OptionsOf | RestOf | Sum | str | tuple)

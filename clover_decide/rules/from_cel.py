@@ -13,22 +13,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from clover_decide.errors import RuleError
 from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
 from clover_decide.rules.cel_library import evaluated, library, parse
-from clover_decide.rules.cel_values import KINDS, AnswerOf, Cases, OptionsOf, RestOf, Sum
+from clover_decide.rules.cel_relations import Relations
+from clover_decide.rules.cel_values import KINDS, MAX_CASES, AnswerOf, Cases, NotSymbolicError, OptionsOf, RestOf, Sum, is_condition
 from clover_decide.rules.domains import unit
-from clover_decide.rules.formula import AtLeast, Count, Fixed, Formula, Has, In, Linear, Multiple, Not, Opaque, all_of, any_of, if_else
+from clover_decide.rules.formula import AtLeast, Fixed, Formula, In, Not, Opaque, all_of, any_of, if_else
 
-MAX_LENGTH, MAX_BRACKETS, MAX_DIGITS, MAX_CASES = 1_000, 60, 30, 32
+MAX_LENGTH, MAX_BRACKETS, MAX_DIGITS = 1_000, 60, 30
 LOOPS = {"all", "exists", "exists_one", "map", "filter", "reduce"}
-_SWAPPED = {"relation_gt": "relation_lt", "relation_ge": "relation_le"}
-
-
-class _NotSymbolicError(Exception):
-    """A part of the language that only cel-python evaluates."""
 
 
 def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) -> Formula:
@@ -48,10 +44,6 @@ def cel_formula(source: str, questions: Mapping[str, AnyQuestion], path: str) ->
         raise RuleError("nested too deeply", path=path, accepted="an expression of moderate depth") from None
 
 
-def _is_condition(value: Any) -> bool:
-    return not isinstance(value, AnswerOf | Cases | OptionsOf | RestOf | Sum | str | tuple)
-
-
 def _has_opaque(formula: Formula) -> bool:
     match formula:
         case AtLeast(parts, _):
@@ -65,15 +57,16 @@ class _Compiler:
     """Walks the syntax tree of one expression."""
 
     def __init__(self, questions: Mapping[str, AnyQuestion], path: str, source: str) -> None:
-        self.questions, self.path, self.source = questions, path, source
+        self.questions, self.relations = questions, Relations(questions, path, source)
+        self._error = self.relations.error
 
     def condition(self, tree: Any) -> Formula:
         """A subtree as a condition; parts of it that are not symbolic are left to cel-python."""
         try:
             value = self._value(tree)
-        except _NotSymbolicError:
+        except NotSymbolicError:
             return self._opaque(tree)
-        if not _is_condition(value):
+        if not is_condition(value):
             raise self._error("not a condition", accepted="an expression that is true or false, such as a comparison")
         return value
 
@@ -89,11 +82,8 @@ class _Compiler:
         # Where it mixes kinds of numbers, or a date with a text, the library cannot evaluate it as a whole.
         return formula if whole.problem() else all_of([formula, Opaque(keys, whole.holds)])
 
-    def _error(self, problem: str, accepted: str = "") -> RuleError:
-        return RuleError(problem, path=self.path, given=self.source, accepted=accepted)
-
     def _value(self, tree: Any) -> Any:
-        """A formula, sum, answer, options, text or list. Raises _NotSymbolicError for what only the library evaluates."""
+        """A formula, sum, answer, options, text or list. Raises NotSymbolicError for what only the library evaluates."""
         children = [child for child in tree.children if child is not None]
         match tree.data:
             case "expr" if len(children) == 3:
@@ -103,7 +93,7 @@ class _Compiler:
             case "conditionaland" if len(children) == 2:
                 return all_of([self.condition(child) for child in children])
             case "relation" if len(children) == 2:
-                return self._relation(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
+                return self.relations.relation(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
             case "addition" | "multiplication" if len(children) == 2:
                 return self._made(children[0].data, self._value(children[0].children[0]), self._value(children[1]))
             case "unary" if len(children) == 2:
@@ -118,18 +108,18 @@ class _Compiler:
                 return self._items(children[0].children if children else ())
             case _ if len(children) == 1 and tree.data not in ("member_dot", "map_lit"):
                 return self._value(children[0])
-        raise _NotSymbolicError
+        raise NotSymbolicError
 
     def _choose(self, condition: Any, then: Any, otherwise: Any) -> Any:
-        if not _is_condition(condition) or _is_condition(then) != _is_condition(otherwise):
-            raise _NotSymbolicError
-        if _is_condition(then):
+        if not is_condition(condition) or is_condition(then) != is_condition(otherwise):
+            raise NotSymbolicError
+        if is_condition(then):
             return if_else(condition, then, otherwise)
         return self._cases([*Cases.of(condition, then), *Cases.of(Not(condition), otherwise)])
 
     def _cases(self, cases: list[tuple[Formula, Any]]) -> Cases:
         if len(cases) > MAX_CASES:
-            raise _NotSymbolicError
+            raise NotSymbolicError
         return Cases(tuple(cases))
 
     def _made(self, operator: str, left: Any, right: Any) -> Any:
@@ -154,7 +144,7 @@ class _Compiler:
                 return str(celpy.evaluation.celstr(token))
             except (ValueError, OverflowError):
                 raise self._error(f"{token} is no text", accepted="characters that exist") from None
-        raise _NotSymbolicError
+        raise NotSymbolicError
 
     def _ident(self, name: str) -> Any:
         if name not in self.questions:
@@ -175,7 +165,7 @@ class _Compiler:
     def _items(self, trees: Sequence[Any]) -> tuple[Any, ...]:
         values = tuple(self._value(item) for item in trees)
         if any(isinstance(value, Cases) for value in values):
-            raise _NotSymbolicError
+            raise NotSymbolicError
         return values
 
     def _call(self, name: str, arguments: list[Any]) -> Any:
@@ -186,7 +176,7 @@ class _Compiler:
                 return OptionsOf(key, counted=True)
             case "duration" | "timestamp", [str(text)]:
                 return self._time(name, text)
-        raise _NotSymbolicError
+        raise NotSymbolicError
 
     def _time(self, name: str, text: str) -> Sum:
         types = library().celtypes
@@ -202,7 +192,7 @@ class _Compiler:
     def _unary(self, operator: str, value: Any) -> Any:
         if isinstance(value, Cases):
             return Cases(tuple((condition, self._unary(operator, one)) for condition, one in value.cases))
-        if operator == "unary_not" and _is_condition(value):
+        if operator == "unary_not" and is_condition(value):
             return Not(value)
         if operator == "unary_neg" and isinstance(value, Sum) and value.kind != "date":
             return Sum({}, Fraction(0), value.kind).plus(value, -1, value.kind)
@@ -210,7 +200,7 @@ class _Compiler:
 
     def _arithmetic(self, operator: str, left: Any, right: Any) -> Any:
         if not isinstance(left, Sum) or not isinstance(right, Sum):
-            raise _NotSymbolicError
+            raise NotSymbolicError
         if operator in ("addition_add", "addition_sub"):
             sign = "+" if operator == "addition_add" else "-"
             kind = KINDS.get((left.kind, sign, right.kind))
@@ -222,7 +212,7 @@ class _Compiler:
             return Sum({key: f * factor for key, f in scaled.terms.items() if factor}, scaled.constant * factor)
         if operator == "multiplication_mod" and not right.terms and right.constant == right.constant // 1 > 0:
             return self._rest(left, int(right.constant))
-        raise _NotSymbolicError
+        raise NotSymbolicError
 
     def _rest(self, left: Sum, modulus: int) -> RestOf:
         """CEL's remainder has the sign of the dividend; where that is never negative it is the mathematical one."""
@@ -230,110 +220,8 @@ class _Compiler:
         question = self.questions.get(key)
         natural = (isinstance(question, Integer) and question.minimum >= 0) or isinstance(question, Score)
         if not natural or left.constant or dict(left.terms) != {key: 1}:
-            raise _NotSymbolicError
+            raise NotSymbolicError
         return RestOf(key, modulus)
-
-    def _relation(self, operator: str, left: Any, right: Any) -> Formula:
-        if operator in _SWAPPED:
-            operator, left, right = _SWAPPED[operator], right, left
-        if isinstance(left, Cases) or isinstance(right, Cases):
-            pairs = [(all_of([a, b]), x, y) for a, x in Cases.of(Fixed(True), left) for b, y in Cases.of(Fixed(True), right)]
-            if len(pairs) > MAX_CASES:
-                raise _NotSymbolicError
-            return any_of([all_of([condition, self._relation(operator, x, y)]) for condition, x, y in pairs])
-        if isinstance(left, RestOf) or isinstance(right, RestOf):
-            return self._divided(operator, left, right)
-        left, right = self._as_date(left, right), self._as_date(right, left)
-        if operator == "relation_in":
-            return self._member(left, right)
-        if operator == "relation_ne":
-            return Not(self._equal(left, right))
-        if operator == "relation_eq":
-            return self._equal(left, right)
-        strict = operator == "relation_lt"
-        if isinstance(left, OptionsOf) or isinstance(right, OptionsOf):
-            return self._counted(left, right, strict)
-        return self._compare(left, right, "<" if strict else "<=")
-
-    def _divided(self, operator: str, left: Any, right: Any) -> Formula:
-        match left, right:
-            case (RestOf(key, of), Sum(terms, rest, "number")) | (Sum(terms, rest, "number"), RestOf(key, of)) if not terms:
-                if operator in ("relation_eq", "relation_ne"):
-                    equal = Multiple(key, of, int(rest)) if rest == rest // 1 and 0 <= rest < of else Fixed(False)
-                    return equal if operator == "relation_eq" else Not(equal)
-        raise _NotSymbolicError
-
-    def _as_date(self, value: Any, other: Any) -> Any:
-        if not isinstance(value, str) or not isinstance(other, Sum) or other.kind != "date":
-            return value
-        try:
-            return Sum({}, Fraction(dt.date.fromisoformat(value).toordinal()), "date")
-        except ValueError:
-            raise self._error(f"{value!r} is compared with a date", accepted="an ISO date, YYYY-MM-DD") from None
-
-    def _compare(self, left: Any, right: Any, relation: Literal["<", "<=", "=="]) -> Formula:
-        if not isinstance(left, Sum) or not isinstance(right, Sum) or left.kind != right.kind:
-            accepted = (
-                'numbers (a score is the index of its level), dates, or dates with + duration("24h"); texts and options with == and != only'
-            )
-            raise self._error("compares values of different types, or of one that has no order", accepted=accepted)
-        difference = left.plus(right, -1, left.kind)
-        if not difference.terms:
-            zero = difference.constant
-            return Fixed(zero == 0 if relation == "==" else zero < 0 or (zero == 0 and relation == "<="))
-        return Linear.of(difference.terms, difference.constant, relation)
-
-    def _counted(self, left: Any, right: Any, strict: bool) -> Formula:
-        match left, right:
-            case OptionsOf(key, True), Sum(terms, constant, "number") if not terms:
-                return Count(key, 0, -int(-constant // 1) - 1 if strict else int(constant // 1))
-            case Sum(terms, constant, "number"), OptionsOf(key, True) if not terms:
-                return Count(key, int(constant // 1) + 1 if strict else -int(-constant // 1), 10**6)
-        raise self._error("a number of options is compared with a constant only", accepted="size(points) >= 2")
-
-    def _equal(self, left: Any, right: Any) -> Formula:
-        for one, other in ((left, right), (right, left)):
-            match one, other:
-                case AnswerOf(key), str(text):
-                    return In(key, frozenset({self._named(key, text)}))
-                case OptionsOf(key, True), Sum(terms, constant, "number") if not terms:
-                    return Count(key, int(constant), int(constant)) if constant == int(constant) else Fixed(False)
-                case OptionsOf(key, False), tuple(items):
-                    names = {self._option(key, item) for item in items}
-                    return all_of([Has(key, o) if o in names else Not(Has(key, o)) for o in self._names(key)])
-        match left, right:
-            case AnswerOf(a), AnswerOf(b):
-                shared = [o for o in self._names(a) if o in self._names(b)]
-                return any_of([all_of([In(a, frozenset({o})), In(b, frozenset({o}))]) for o in shared])
-            case str(a), str(b):
-                return Fixed(a == b)
-            case (Sum(), _) | (_, Sum()):
-                return self._compare(left, right, "==")
-        if not _is_condition(left) or not _is_condition(right):
-            raise self._error("compares values of different types", accepted="an answer with a value of its own type")
-        return any_of([all_of([left, right]), all_of([Not(left), Not(right)])])
-
-    def _member(self, left: Any, right: Any) -> Formula:
-        match left, right:
-            case str(text), OptionsOf(key, False):
-                return Has(key, self._option(key, text))
-            case ((AnswerOf() | Sum()), tuple(items)):
-                return any_of([self._equal(left, self._as_date(item, left)) for item in items])
-        raise self._error("`in` takes an option and a multiple choice, or an answer and a list", accepted='"damage" in points')
-
-    def _names(self, key: str) -> list[str]:
-        question = self.questions[key]
-        if isinstance(question, (Choice, MultiChoice)):
-            return [option.value for option in question.options]
-        raise self._error("free text is compared with constants only", accepted=f'{key} == "some text"')
-
-    def _option(self, key: str, text: Any) -> str:
-        if text not in self._names(key):
-            raise self._error(f"{text!r} is not an option of {key!r}", accepted=", ".join(self._names(key)))
-        return text
-
-    def _named(self, key: str, text: str) -> str:
-        return self._option(key, text) if isinstance(self.questions[key], Choice) else text
 
     def _opaque(self, tree: Any) -> Opaque:
         """A subtree that cel-python evaluates once all its answers are known."""

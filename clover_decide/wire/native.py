@@ -208,6 +208,7 @@ class DecideResponse(BaseModel):
     effort: Effort
     model: str
     fingerprint: str
+    dtype: str
     facts: list[dict[str, Any]]
     groups: list[list[str]]
     usage: UsageBody
@@ -236,6 +237,7 @@ def decision_of(data: Mapping[str, Any], material: Any, questions: QuestionSet) 
             effort=data["effort"],
             model=data["model"],
             fingerprint=data["fingerprint"],
+            dtype=data["dtype"],
             facts=tuple(Fact(f["kind"], f["text"], f["value"], tuple(f["at"])) for f in data["facts"]),
             groups=tuple(tuple(group) for group in data["groups"]),
             usage=Usage(**data["usage"]),

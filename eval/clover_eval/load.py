@@ -33,14 +33,14 @@ class Load:
         """Answered requests a second."""
         return len(self.seconds) / self.wall if self.wall else 0.0
 
-    def percentile(self, share: float) -> float:
-        """Seconds within which this share of the answered requests was answered."""
+    def percentile(self, share: float) -> float | None:
+        """Seconds within which this share of the answered requests was answered; None if none was."""
         ranked = sorted(self.seconds)
-        return ranked[min(len(ranked) - 1, int(share * len(ranked)))] if ranked else float("nan")
+        return round(ranked[min(len(ranked) - 1, int(share * len(ranked)))], 3) if ranked else None
 
     def row(self) -> dict[str, Any]:
         """The figures."""
-        latency = {f"p{round(100 * share)}": round(self.percentile(share), 3) for share in (0.5, 0.95, 0.99)}
+        latency = {f"p{round(100 * share)}": self.percentile(share) for share in (0.5, 0.95, 0.99)}
         counts = {"answered": len(self.seconds), "refused": self.refused, "failed": dict(self.failed), "mixed_up": self.mixed_up}
         return {"clients": self.clients, "wall": round(self.wall, 1), "per_second": round(self.throughput, 2), **latency, **counts}
 

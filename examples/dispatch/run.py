@@ -2,7 +2,7 @@
 
 python examples/dispatch/run.py                        # one message, and map.svg and map.png in --out
 python examples/dispatch/run.py --message "Falcon 2, hold. Red zone cleared."
-python examples/dispatch/run.py --score                # all hundred messages, together and a call for each question
+python examples/dispatch/run.py --score                # all hundred messages: together, each question alone, and a call for each question
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,13 @@ def messages() -> list[dict[str, Any]]:
     return [json.loads(line) for line in (HERE / "messages.jsonl").read_text().splitlines()]
 
 
-def decide(decider: Decider, message: str, mode: Any = "joint") -> Decision:
-    return decider.decide(message, QUESTIONS, mode=mode, rules=RULES if mode == "joint" else None)
+def decide(decider: Decider, message: str, mode: Any = "joint", effort: Any = "standard") -> Decision:
+    return decider.decide(message, QUESTIONS, mode=mode, effort=effort, rules=RULES if mode == "joint" else None)
+
+
+def calls(decider: Decider, message: str) -> dict[str, Any]:
+    """The answers of a call for each question."""
+    return {key: decider.decide(message, {key: question}).values()[key] for key, question in QUESTIONS.items()}
 
 
 def draw(values: dict[str, Any], paths: list[Path]) -> None:
@@ -94,7 +100,7 @@ def show(decider: Decider, message: str, out: Path) -> None:
             decision = decide(decider, message + "\n")
             values = decision.values()
         else:
-            values = {key: decider.decide(message + "\n\n", {key: question}).values()[key] for key, question in QUESTIONS.items()}
+            values = calls(decider, message + "\n\n")
         took = time.perf_counter() - begun
         print(f"{'in one block' if mode == 'joint' else 'a call for each question'}, {took:.2f} s")
         print("\n".join(f"  {key}: {value}" for key, value in values.items() if value not in ("no new order", "unchanged", "none")))
@@ -105,11 +111,18 @@ def show(decider: Decider, message: str, out: Path) -> None:
 
 
 def score(decider: Decider) -> None:
-    for mode in ("joint", "independent"):
+    """Nothing is remembered between calls here: every call reads the message."""
+    arms: dict[str, Callable[[str], dict[str, Any]]] = {
+        "joint": lambda message: decide(decider, message).values(),
+        "joint, one pass": lambda message: decide(decider, message, effort="fast").values(),
+        "independent": lambda message: decide(decider, message, "independent").values(),
+        "a call for each question": lambda message: calls(decider, message),
+    }
+    for mode, ask in arms.items():
         groups = questions = 0
         begun = time.perf_counter()
         for task in messages():
-            values = decide(decider, task["message"], mode).values()
+            values = ask(task["message"])
             right = [values[key] == value for key, value in task["answers"].items()]
             groups, questions = groups + all(right), questions + sum(right)
         seconds = round(time.perf_counter() - begun, 1)
@@ -125,7 +138,7 @@ def main() -> None:
     parser.add_argument("--model", default="clover-mini")
     parser.add_argument("--dtype", default="auto")
     args = parser.parse_args()
-    decider = Decider(args.model, dtype=args.dtype)
+    decider = Decider(args.model, dtype=args.dtype, cached_materials=0 if args.score else 8)
     if args.score:
         score(decider)
     else:

@@ -75,8 +75,15 @@ def test_a_failed_gate_answers_and_exits_1(questions: Path) -> None:
         (["decide", "/no/such/file.txt", "-p", "contract"], b"", "No such file"),
         (["decide", "-", "-p", "contract"], b"caf\xe9", "stdin: not UTF-8: byte 3 is 0xe9"),
         (["decide", "-", "-p", "contract"], b"  \n", "material: the material is empty"),
-        (["decide", "--text", "x", "-p", "contract", "--mode", "both"], b"", "joint"),
-        (["decide", "--text", "x", "-p", "contract", "--min-probability", "2"], b"", "--min-probability"),
+        (
+            ["decide", "--text", "x", "-p", "contract", "--mode", "both"],
+            b"",
+            "--mode: unknown value 'both'; accepted: 'joint', 'independent'",
+        ),
+        (["decide", "--text", "x", "-p", "contract", "--min-probability", "2"], b"", "--min-probability: "),
+        (["decide", "--text", "x", "-p", "contract", "--permutations", "17"], b"", "--permutations: "),
+        (["decide", "--text", "x", "-p", "contract", "--project"], b"", "project: joint answers keep the rules"),
+        (["decide", "--text", "x", "--nonsense"], b"", "accepted: Usage: clover-decide decide"),
         (["decide", "--text", "x", "-p", "contract", "--model", "nope"], b"", "clover-mini"),
         (["nonsense"], b"", "No such command"),
     ],
@@ -98,7 +105,9 @@ def test_usage_and_input_errors_exit_2(args: list[str], stdin: bytes, said: str)
         ("q.json", b'{"a": ', "malformed JSON, line 1"),
         ("q.json", b"[" * 5000, "nested too deeply"),
         ("q.json", b'{"a": {"type": "choice", "text": "x", "options": ["y"]}}', "questions.a.options: 1 options given"),
-        ("q.json", b'{"a": {"type": "text", "text": "x", "pattern": "a(?=b)"}}', "cannot be compiled"),
+        ("q.json", b'{"a": {"type": "text", "text": "x", "pattern": "a(?=b)"}}', "looking around and back-references have no automaton"),
+        ("q.json", b'{"a": {"type": "choice", "text": "x"}}', "questions.a.options: is required"),
+        ("q.json", b'{"a": {"type": "multi_choice", "text": "x", "options": ["p", "q"], "minimum": -1}}', "accepted: at least 0"),
         ("q.yaml", b"a: {type: date, text: x, earliest: 2024-02-30}", "a value cannot be read"),
         ("q.yaml", b"? [a, b]\n: x", "key is not a scalar"),
         ("q.yaml", b"[" * 3000, "nested too deeply"),
@@ -232,6 +241,26 @@ def test_resume_redoes_a_row_that_was_mended(tmp_path: Path, questions: Path) ->
     run("batch", str(source), "-q", str(levels), "-o", str(fresh))
     levels.write_text("a: {type: score, text: x, levels: [good, bad]}")
     assert "other questions" in run("batch", str(source), "-q", str(levels), "-o", str(fresh), "--resume", expect=2).stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "bad"),
+    [
+        ("in.jsonl", b'"Blue."\n"R\xffd."\n{"material": "Late.", "id": "3"}\n', "row 2: not UTF-8: byte 2 is 0xff"),
+        ("in.csv", b"material\nBlue.\nR\xffd.\nLate.\n", "row 2: not UTF-8: byte 1 is 0xff"),
+    ],
+)
+def test_a_bad_byte_costs_its_own_row(tmp_path: Path, questions: Path, name: str, content: bytes, bad: str) -> None:
+    source = tmp_path / name
+    source.write_bytes(content)
+    rows = [json.loads(line) for line in run("batch", str(source), "-q", str(questions), expect=1).stdout.splitlines()]
+    assert ["decision" in row for row in rows] == [True, False, True]
+    assert "{path}: {problem}".format(**rows[1]["error"]) == bad
+
+
+def test_dependence_is_shown_where_it_was_asked_for(questions: Path) -> None:
+    shown = run("decide", "--text", "Late, and blue.", "-q", str(questions), "--dependence", "--no-compare").stdout.decode()
+    assert "late and which: " in shown and " nats, gap " in shown
 
 
 def test_a_byte_order_mark_and_a_narrow_terminal_do_no_harm(tmp_path: Path, questions: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import httpx
 
@@ -38,3 +39,5 @@ def test_an_answer_to_another_is_noticed() -> None:
 def test_percentiles() -> None:
     load = Load(1, wall=10.0, seconds=[float(i) for i in range(100)])
     assert (load.percentile(0.5), load.percentile(0.99), load.throughput) == (50.0, 99.0, 10.0)
+    none = json.dumps(Load(1, wall=10.0).row(), allow_nan=False)
+    assert json.loads(none)["p50"] is None, "where nothing was answered"

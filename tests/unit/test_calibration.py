@@ -75,6 +75,8 @@ def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(
         ({"temperatures": {"boolean": True}}, "temperatures: .*0.01 to 100"),
         ({"temperatures": {"truth": 1.0}}, "temperatures: .*boolean, choice"),
         ({"temperatures": [1.0]}, "wrong type"),
+        ({"temperatures": []}, "wrong type"),
+        ({"groups": -1}, "groups: .*from 0"),
         ({"slope": "steep"}, "slope: "),
         ({"slope": float("nan")}, "slope: "),
         ({"intercept": 1e300}, "intercept: "),

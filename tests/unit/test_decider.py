@@ -75,6 +75,9 @@ def test_a_class_that_refuses_the_answers_is_a_result_error(random_decider: Deci
         ({"threshold": "0.9"}, "threshold"),
         ({"groups": [["zz"]]}, "groups[0]"),
         ({"groups": 5}, "groups"),
+        ({"project": True}, "project"),
+        ({"watch": 5}, "watch"),
+        ({"check": "now"}, "check"),
     ],
 )
 def test_bad_options_name_their_field(random_decider: Decider, options: dict[str, object], path: str) -> None:
@@ -158,6 +161,7 @@ def test_a_decision_is_frozen_and_json_ready(random_decider: Decider) -> None:
     with pytest.raises(TypeError):
         decision.answers["a"] = decision["b"]  # pyright: ignore[reportIndexIssue]
     record = json.loads(json.dumps(decision.as_dict(), allow_nan=False))
+    assert (record["model"], record["fingerprint"], record["dtype"]) == ("random", "random", random_decider.dtype)
     assert record["answers"]["a"]["label"] in ("lo", "hi")
     assert "<table>" in decision._repr_html_() and "Something" not in decision._repr_html_().split("<tr>")[0]
 

@@ -77,7 +77,7 @@ BAD: list[tuple[Any, str, str]] = [
     ({"a": 3}, "questions.a", "not a question"),
     ({"a": {"text": "x"}}, "questions.a.type", "needs a type"),
     ({"a": {"type": "bool", "text": "x"}}, "questions.a.type", "unknown question type"),
-    ({"a": {"type": "boolean"}}, "questions.a.text", "required"),
+    ({"a": {"type": "boolean"}}, "questions.a.text", "is required"),
     ({"a": {"type": "boolean", "text": "  "}}, "questions.a.text", "empty question text"),
     ({"a": {"type": "boolean", "text": "x", "colour": 1}}, "questions.a.colour", "unknown field"),
     (choice([]), "questions.a.options", "0 options given"),

@@ -26,12 +26,14 @@ WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
 ROWS = (
     (("scenario",), 2),
     (("tool", "scenario"), 2),
-    (("board", "scenario", "board", "contract"), 2),
+    (("board", "contract", "scenario", "contract"), 2),
     (("alert", "chain", "tool", "dispatch", "contract", "record"), 1),
 )
 """The rows of a batch: families that take turns at it, and how many cases share the setting of a row that has several."""
 SEVERAL = 0.8
 """Share of rows with several cases; the others have one."""
+PUBLIC_ROWS = 4
+"""Rows of public groups in a batch, which then has every other entry of ROWS in turn."""
 COPIES = 2
 """Noisy copies of a joint block."""
 
@@ -60,7 +62,7 @@ def worlds(seed: int, split: Split, total: int, family: str) -> list[World]:
 def batches(
     tokenizer: Tokenizer, seed: int, mask_id: int, pad_id: int, start: int = 0, groups: Sequence[tuple[str, World]] = ()
 ) -> Iterator[Batch]:
-    """Batches of one row for each entry of ROWS, and where there are public groups two of those in every other batch.
+    """Batches of one row for each entry of ROWS; where there are public groups, for every other entry, and PUBLIC_ROWS of those.
 
     Batch i is a function of the seed, the groups and i alone: a resumed run goes on from `start` at once.
     """
@@ -68,10 +70,11 @@ def batches(
         rng = random.Random(f"rows-{seed}-{index}")
         builder = RowBuilder(tokenizer, pad_id, rng)
         rows: list[Row] = []
-        for number, (families, most) in enumerate(ROWS):
-            family = families[index % len(families)]
+        step, turn = (2, index // 2) if groups else (1, index)
+        for number, (families, most) in list(enumerate(ROWS))[index % step :: step]:
+            family = families[turn % len(families)]
             together = cases(family, "train", f"{seed}-{index}-{number}", most if rng.random() < SEVERAL else 1)
             rows.append(builder.build(together))
-        if groups and index % 2:
-            rows += [public.row(builder, tokenizer, *group, rng) for group in rng.choices(groups, k=2)]
+        if groups:
+            rows += [public.row(builder, tokenizer, *group, rng) for group in rng.choices(groups, k=PUBLIC_ROWS)]
         yield collate(rows, COPIES, mask_id, rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -11,6 +12,9 @@ from clover_engine.tokenizer import Tokenizer
 
 MAX_EDGES = 400_000
 """Largest pattern automaton accepted; a larger one would make one request cost seconds."""
+
+BEYOND_REGULAR = re.compile(r"\(\?<?[=!]|\\[1-9]")
+"""What the compiler says of these is about itself."""
 
 
 class PatternError(ValueError):
@@ -105,7 +109,8 @@ def _pattern(regex: str, tokenizer: Tokenizer, excluded: frozenset[int]) -> Toke
     try:
         index = Index(regex, _vocabulary(tokenizer))
     except ValueError as error:
-        raise PatternError(f"the pattern cannot be compiled to tokens: {str(error).strip()}") from None
+        said = "looking around and back-references have no automaton" if BEYOND_REGULAR.search(regex) else str(error).strip()
+        raise PatternError(f"the pattern cannot be compiled to tokens: {said}") from None
     table = index.get_transitions()
     end = tokenizer.special("<|endoftext|>")
     edge_count = sum(len(row) for row in table.values())
