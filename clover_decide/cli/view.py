@@ -79,7 +79,7 @@ def _summary(decision: Decision) -> str:
     timing, made = decision.timing, decision.usage.passes
     passes = f"{made} pass{'' if made == 1 else 'es'}"
     text = (
-        f"{decision.mode}, all answers together {decision.probability:.2f} · {decision.model} {decision.fingerprint} {decision.dtype} · "
+        f"{decision.mode}, all answers together {decision.probability:.2f} · {decision.model} {decision.fingerprint} · "
         f"{passes}, {decision.usage.input_tokens}+{decision.usage.output_tokens} tokens, "
         f"{timing.answering:.2f} s"
     )
