@@ -2,7 +2,7 @@
 
 Tools are described as the Model Context Protocol lists them: `name`, `description`, and `inputSchema`, a JSON Schema object. Each
 property is a question, put by its description; a string without format, pattern or enum is a quote of the situation. So the arguments
-always fit the schema, and what is written in them was said.
+always fit the schema, and what is written in them was said. One that the schema does not require is left out where the model is not sure of it.
 """
 
 from __future__ import annotations
@@ -36,18 +36,21 @@ _KNOWN = {
 _PLAIN = {"type", "title", "description", "default", "examples", "$comment", "deprecated"}
 """What a schema and a free string may say: a keyword that were passed over could make a call invalid."""
 TOOL_QUESTION = "Which tool does what is asked for?"
+LIKELY = 0.5
+"""Probability from which an argument that need not be given is given."""
 
 
 @dataclass(frozen=True)
 class ToolCall:
     """A call that was decided. `arguments` validate against the tool's schema; `others` are the answers to the caller's own questions.
 
-    probability: of the tool, times that of all answers together, given the tool and the rules.
+    left_out: arguments that need not be given and were too improbable. probability: of the tool, times that of all answers together, given the tool and the rules.
     """
 
     tool: str
     arguments: Mapping[str, Any]
     others: Mapping[str, Any]
+    left_out: Mapping[str, Any]
     probability: float
     choice: Decision
     decision: Decision
@@ -61,6 +64,7 @@ def decide_call(
     others: Mapping[str, Any] | None = None,
     rules: Mapping[str, Sequence[Any]] | None = None,
     mode: Any = "joint",
+    likely: float = LIKELY,
 ) -> ToolCall:
     """Decide which tool to call, and how.
 
@@ -71,6 +75,7 @@ def decide_call(
         others: questions that are answered along with the arguments, such as how risky the call is.
         rules: by tool, rules over its arguments and the other questions (see `clover_decide.rules`).
         mode: "joint", or "independent" for a call of the model for each argument.
+        likely: probability from which an argument is given that the schema does not require.
 
     Raises:
         QuestionError: fewer than two tools, a repeated name, or a schema that cannot be asked; the message has the path.
@@ -93,12 +98,14 @@ def decide_call(
     tool = str(choice["tool"].value)
     kept = list(given_rules.get(tool, ()))
     if not asked[tool]:
-        return ToolCall(tool, {}, {}, choice.probability, choice, choice)
+        return ToolCall(tool, {}, {}, {}, choice.probability, choice, choice)
     decision = decider.decide(situation, asked[tool], mode=mode, rules=kept or None, project=mode == "independent" and bool(kept))
     values = decision.values()
     own = {key: values[key] for key in others or {}}
-    given = {key: value for key, value in values.items() if key not in own}
-    return ToolCall(tool, given, own, choice.probability * decision.probability, choice, decision)
+    required = set(named[tool]["inputSchema"].get("required") or ()) | set(own)
+    left_out = {key: value for key, value in values.items() if key not in required and decision[key].probability < likely}
+    given = {key: value for key, value in values.items() if key not in own and key not in left_out}
+    return ToolCall(tool, given, own, left_out, choice.probability * decision.probability, choice, decision)
 
 
 def _checked(decider: Decider, name: str, questions: Mapping[str, Any], rules: Sequence[Any]) -> None:
@@ -127,6 +134,7 @@ def arguments(tool: Mapping[str, Any], path: str = "tool") -> dict[str, Any]:
     if not isinstance(properties, Mapping) or missing:
         given = missing or properties
         raise QuestionError("no property for what is required", path=f"{path}.inputSchema", given=given, accepted="properties by name")
+    properties = {name: _without_null(prop) for name, prop in properties.items()}
     free = {name for name, prop in properties.items() if _free(prop)}
     typed = {name: prop for name, prop in properties.items() if name not in free}
     questions: dict[str, Any] = {}
@@ -149,6 +157,22 @@ def arguments(tool: Mapping[str, Any], path: str = "tool") -> dict[str, Any]:
             raise QuestionError("no description; it is the question put to the model", path=f"{path}.{name}", accepted="a description")
         questions[name] = Quote(text)
     return {name: questions[name] for name in properties}
+
+
+def _without_null(prop: Any) -> Any:
+    """A property that may also be null, as one that may not: what need not be given is left out, never null."""
+    if not isinstance(prop, Mapping):
+        return prop
+    for key in ("anyOf", "oneOf"):
+        listed = prop.get(key)
+        branches = [branch for branch in listed if branch != {"type": "null"}] if isinstance(listed, list) else []
+        if len(branches) == 1 and isinstance(branches[0], Mapping) and len(listed or ()) == 2:
+            return {**branches[0], **{name: value for name, value in prop.items() if name != key}}
+    kinds, enum = prop.get("type"), prop.get("enum")
+    if isinstance(kinds, list) and len(kinds) == 2 and "null" in kinds:
+        prop = {**prop, "type": next(kind for kind in kinds if kind != "null")}
+        return {**prop, "enum": [value for value in enum if value is not None]} if isinstance(enum, list) else prop
+    return prop
 
 
 def _free(prop: Any) -> bool:

@@ -101,3 +101,32 @@ def test_rules_are_looked_at_before_a_tool_is_chosen(random_decider: Decider) ->
         assert error.value.path.startswith(path)
     with pytest.raises(QuestionError):
         decide_call(random_decider, SITUATION, [BILL, FIND], others=["x"])  # pyright: ignore[reportArgumentType]
+
+
+OPTIONAL = [
+    {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None, "title": "X", "description": "Which?"},
+    {"oneOf": [{"type": "null"}, {"type": "integer", "minimum": 1, "maximum": 9}], "description": "Which?"},
+    {"type": ["string", "null"], "format": "date", "description": "Which?"},
+    {"type": ["string", "null"], "enum": ["phone", "city", None], "description": "Which?"},
+]
+
+
+@pytest.mark.parametrize("prop", OPTIONAL, ids=lambda prop: next(iter(prop)))
+@pytest.mark.parametrize("likely", [0.0, 1.1])
+def test_an_argument_that_may_be_missing_is_left_out_where_it_is_improbable(
+    random_decider: Decider, prop: dict[str, Any], likely: float
+) -> None:
+    schema = {"type": "object", "properties": {"x": prop, "y": {"type": "boolean", "description": "At once?"}}, "required": ["y"]}
+    tools = [{"name": name, "description": name, "inputSchema": schema} for name in ("a", "b")]
+    call = decide_call(random_decider, SITUATION, tools, likely=likely)
+    assert set(call.arguments) == ({"y"} if likely else {"x", "y"})
+    assert set(call.left_out) == ({"x"} if likely else set())
+    Draft202012Validator(schema, format_checker=FormatChecker()).validate(dict(call.arguments))
+    assert None not in {**call.arguments, **call.left_out}.values()
+
+
+def test_other_choices_between_types_are_refused(random_decider: Decider) -> None:
+    either = tool("a", x={"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "?"})
+    with pytest.raises(QuestionError) as error:
+        decide_call(random_decider, SITUATION, [BILL, either])
+    assert error.value.path == "tools.a.questions.properties.x"
