@@ -2,7 +2,8 @@
 
 Tools are described as the Model Context Protocol lists them: `name`, `description`, and `inputSchema`, a JSON Schema object. Each
 property is a question, put by its description; a string without format, pattern or enum is a quote of the situation. So the arguments
-always fit the schema, and what is written in them was said. One that the schema does not require is left out where the model is not sure of it.
+always fit the schema, and what is written in them was said. One that the schema does not require is left out where the model is
+not sure of it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ LIKELY = 0.5
 class ToolCall:
     """A call that was decided. `arguments` validate against the tool's schema; `others` are the answers to the caller's own questions.
 
-    left_out: arguments that need not be given and were too improbable. probability: of the tool, times that of all answers together, given the tool and the rules.
+    left_out: arguments that need not be given and were too improbable.
+    probability: of the tool, times that of all answers together, given the tool and the rules.
     """
 
     tool: str
