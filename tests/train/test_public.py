@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from clover_engine.tokenizer import Tokenizer
-from clover_train.public import LONGEST, load, row
+from clover_train.overlap import shares
+from clover_train.public import LONGEST, held_out, load, row
 from clover_train.rows import RowBuilder
 from tests.conftest import PAD
 
@@ -45,3 +46,19 @@ def test_groups_become_rows_with_their_answers(tmp_path: Path, tokenizer: Tokeni
 def test_what_is_for_evaluation_is_not_trained_on(name: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not to be trained on"):
         load([tmp_path / name])
+
+
+def test_a_fifth_of_the_materials_is_kept_for_choosing(tmp_path: Path) -> None:
+    path = tmp_path / "orsharc" / "dev.jsonl"
+    path.parent.mkdir()
+    texts = [f"She replied on {day} May {year}." for day in range(1, 29) for year in range(2000, 2010)]
+    path.write_text("".join(json.dumps({**ROW, "id": f"{i} {twin}", "material": t}) + "\n" for i, t in enumerate(texts) for twin in "ab"))
+    trained = {material for material, _ in load([path])}
+    assert trained == {text for text in texts if not held_out(text)}
+    assert 0.1 < 1 - len(trained) / len(texts) < 0.3
+
+
+def test_the_overlap_of_a_text_is_its_share_of_known_runs_of_words() -> None:
+    known = "one two three four five six seven eight nine ten"
+    assert shares([known.upper(), "Four, five six seven eight nine ten; eleven!", "too short", "a b c d e f g h"], [known]) == [1, 0, 0, 0]
+    assert shares([f"{known} eleven twelve"], [known]) == [3 / 5]

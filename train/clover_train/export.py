@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from clover_engine.models.base import ModelSpec, Pointer
 from clover_engine.models.llama import LlamaBlockDiffusion, LlamaConfig
 from clover_engine.quant import pack
 from clover_engine.tokenizer import Tokenizer
+from clover_train.public import load
 from clover_train.rounding import round_all, second_moments
 from clover_train.run import MASK_TOKEN, PAD_TOKEN, POINTER
 from clover_train.stream import batches
@@ -60,12 +62,12 @@ def export(
     save_file(stored, out / "model.safetensors")
 
 
-def _rounded(state: dict[str, torch.Tensor], base: Path, count: int, seed: int) -> dict[str, torch.Tensor]:
+def _rounded(state: dict[str, torch.Tensor], base: Path, count: int, seed: int, public: Sequence[Path]) -> dict[str, torch.Tensor]:
     tokenizer = Tokenizer(base / "tokenizer.json")
     vocab, hidden = state["embedding.weight"].shape
     model = LlamaBlockDiffusion(LlamaConfig(vocab_size=vocab, hidden_size=hidden, layers=_layers(state)))
     model.load_state_dict(state)
-    stream = batches(tokenizer, seed, tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN))
+    stream = batches(tokenizer, seed, tokenizer.special(MASK_TOKEN), tokenizer.special(PAD_TOKEN), groups=load(public))
     return round_all(state, second_moments(model.eval(), list(islice(stream, count))))
 
 
@@ -81,10 +83,11 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="keep float32 weights (to measure what quantising costs)")
     parser.add_argument("--batches", type=int, default=12, help="batches of training text to round by; 0 rounds to the nearest")
     parser.add_argument("--seed", type=int, default=777, help="of those batches")
+    parser.add_argument("--public", type=Path, nargs="*", default=(), help="as `run` was given")
     args = parser.parse_args()
     state = torch.load(args.run / "checkpoint.pt", map_location="cpu")["model"]
     if args.batches and not args.plain:
-        state = _rounded(state, args.base, args.batches, args.seed)
+        state = _rounded(state, args.base, args.batches, args.seed, args.public)
     export(state, args.base, args.out, args.out.name, quantise=not args.plain)
     size = sum(path.stat().st_size for path in args.out.iterdir())
     print(f"{args.out}: {size / 1e6:.1f} MB")

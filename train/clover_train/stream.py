@@ -33,7 +33,7 @@ ROWS = (
 SEVERAL = 0.8
 """Share of rows with several cases; the others have one."""
 PUBLIC_ROWS = 4
-"""Rows of public groups in a batch, which then has every other entry of ROWS in turn."""
+"""Rows of public groups in a batch, of any set as often as of any other; the batch then has every other entry of ROWS in turn."""
 COPIES = 2
 """Noisy copies of a joint block."""
 
@@ -66,6 +66,9 @@ def batches(
 
     Batch i is a function of the seed, the groups and i alone: a resumed run goes on from `start` at once.
     """
+    sets: dict[str, list[tuple[str, World]]] = {}
+    for group in groups:
+        sets.setdefault(group[1].family, []).append(group)
     for index in count(start):
         rng = random.Random(f"rows-{seed}-{index}")
         builder = RowBuilder(tokenizer, pad_id, rng)
@@ -76,5 +79,6 @@ def batches(
             together = cases(family, "train", f"{seed}-{index}-{number}", most if rng.random() < SEVERAL else 1)
             rows.append(builder.build(together))
         if groups:
-            rows += [public.row(builder, tokenizer, *group, rng) for group in rng.choices(groups, k=PUBLIC_ROWS)]
+            drawn = [rng.choice(sets[rng.choice(list(sets))]) for _ in range(PUBLIC_ROWS)]
+            rows += [public.row(builder, tokenizer, *group, rng) for group in drawn]
         yield collate(rows, COPIES, mask_id, rng)

@@ -32,10 +32,10 @@ from clover_linked.build import AMBIGUOUS, RECIPES, build, packed
 from clover_linked.compose import MAX_WORDS, MIN_WORDS
 from clover_linked.second import answer as second_answer
 from clover_train.groups import compose
+from clover_train.overlap import GRAM, LIMIT, shares
 from clover_train.stream import WORLDS, worlds
 
 Row = dict[str, Any]
-GRAM = 8
 CLOSED = ("boolean", "choice", "score", "multi_choice")
 
 
@@ -134,11 +134,6 @@ def closeness(rows: Sequence[Row], report: Report) -> None:
     report.add(good, "answer tuples", f"the most common within a structure has {most[0]} of {most[1]} groups")
 
 
-def grams(text: str) -> frozenset[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.lower())
-    return frozenset(tuple(words[i : i + GRAM]) for i in range(len(words) - GRAM + 1))
-
-
 def overlap(name: str, rows: Sequence[Row], report: Report, count: int = 500) -> None:
     """Against materials that the training generator makes, and against the other LinkedDecisions set."""
     import random
@@ -149,9 +144,8 @@ def overlap(name: str, rows: Sequence[Row], report: Report, count: int = 500) ->
         texts += [compose(rng, w, list(w.questions)[:7], complete=True, distractors=2).material for w in worlds(1, "train", count, family)]
     other = next(n for n in RECIPES if n != name)
     for source, known in (("training text", texts), (other, [row["material"] for row in build(other)])):
-        seen = frozenset().union(*(grams(text) for text in known))
-        shares = [len(own & seen) / max(len(own), 1) for own in (grams(row["material"]) for row in rows)]
-        report.add(max(shares) < 0.8, f"{GRAM}-gram overlap with {source}", f"at most {max(shares):.3f} of a material, {len(known)} texts")
+        most = max(shares([row["material"] for row in rows], known))
+        report.add(most < LIMIT, f"{GRAM}-gram overlap with {source}", f"at most {most:.3f} of a material, {len(known)} texts")
 
 
 def probes(groups: Sequence[LabelledGroup], report: Report, folds: int = 5) -> None:
