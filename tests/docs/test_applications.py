@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,7 +41,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     yield load
     for name in loaded:
-        if name in ("run", "server", "score", "webhook"):
+        if name in ("run", "server", "score", "webhook", "positions"):
             sys.modules.pop(name, None)
 
 
@@ -104,3 +106,25 @@ def test_events_are_received_judged_and_passed_on(example: Any, monkeypatch: pyt
         client.app.state.waiting = webhook.WAITING  # pyright: ignore[reportAttributeAccessIssue]
         late = client.post("/events", content=json.dumps(event))
         assert late.status_code == 503 and late.headers["Retry-After"]
+
+
+def test_composed_positions_are_asked_and_answers_under_rules_agree(example: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    positions = {"3k5/R8/9/9/9/9/9/9/9/1R3K3 w": ["b0b9", "a8a9", "b0b8"], "4k4/9/9/9/9/9/9/4C4/9/3AKA3 w": ["e2e6", "e2a2"]}
+    rows = [
+        {
+            "id": fen,
+            "material": f"Position (FEN): {fen}",
+            "questions": [{"id": "best_move", "options": moves}],
+            "answers": {"best_move": moves[0]},
+        }
+        for fen, moves in positions.items()
+    ]
+    file = tmp_path / "eval.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(sys, "argv", ["positions.py", str(file)])
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        example("xiangqi", "positions").main()
+    found = [json.loads(line) for line in printed.getvalue().splitlines()]
+    assert [row["asked"] for row in found] == ["joint, rules given", "joint", "independent"]
+    assert found[0]["agree"] == 2 and all(row["positions"] == 2 and 0 <= row["right"] <= 2 for row in found)
