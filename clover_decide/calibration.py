@@ -1,4 +1,4 @@
-"""Probabilities that were fitted to what happened: a temperature a question type, and a line for all answers together.
+"""Probabilities that were fitted to what happened: a line or a temperature a question type, and a line for all answers together.
 
 A calibration belongs to one model, one mode and one effort, and perhaps to one question set; it is refused for others.
 `clover-decide calibrate` fits one on labelled groups.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,6 +23,8 @@ from clover_decide.questions import QUESTION_TYPES, AnyQuestion
 
 SHIPPED_FILE = "calibration.json"
 """In a model's folder: what its probabilities are scaled by unless the caller says otherwise, one for each mode."""
+CLOSED = ("boolean", "choice", "score")
+"""Types that one of few listed answers is right of, so that their probabilities add up to 1 and have no shift."""
 BOUND = 1e-6
 """Probabilities are kept this far from 0 and 1 before their odds are scaled."""
 
@@ -31,8 +33,9 @@ BOUND = 1e-6
 class Calibration:
     """A fitted calibration and what it belongs to.
 
-    temperatures: by question type; a distribution becomes p_i^(1/T), normalised, a single probability has its log odds divided by T
-        (Guo et al. 2017). slope, intercept: of the log odds of the probability of all answers together (Platt 1999).
+    temperatures, shifts: by question type; a distribution becomes p_i^(1/T), normalised (Guo et al. 2017), a single probability has its
+        log odds divided by T and the shift added (Platt 1999), which a type that is wrong more often than not needs.
+    slope, intercept: of the log odds of the probability of all answers together (Platt 1999).
     model: fingerprint of the weights. questions: hash of the question set it was fitted for, None for any. groups: how many it was fitted
         on, of the set with the hash `data`.
     """
@@ -46,6 +49,7 @@ class Calibration:
     intercept: float
     groups: int
     data: str
+    shifts: Mapping[str, float] = field(default_factory=FrozenMap[str, float])
 
     def check_model(self, fingerprint: str) -> None:
         """Raise ModelError unless it was fitted for these weights."""
@@ -64,13 +68,15 @@ class Calibration:
 
     def answer(self, question: AnyQuestion, answer: Answer) -> Answer:
         """The answer with its probabilities scaled; its value stays."""
-        temperature = self.temperatures.get(question.type, 1.0)
-        if question.type in ("boolean", "choice", "score"):
+        temperature, shift = self.temperatures.get(question.type, 1.0), self.shifts.get(question.type, 0.0)
+        if question.type in CLOSED:
             probabilities = _softened(answer.probabilities, temperature)
             probability = probabilities[_name(answer)]
         else:
-            probabilities = {name: scaled(p, 1.0 / temperature, 0.0) for name, p in answer.probabilities.items()}
-            probability = scaled(answer.probability, 1.0 / temperature, 0.0)
+            # The shift is that of the answer as a whole; a multiple choice lists its options one by one.
+            each = 0.0 if question.type == "multi_choice" else shift
+            probabilities = {name: scaled(p, 1.0 / temperature, each) for name, p in answer.probabilities.items()}
+            probability = scaled(answer.probability, 1.0 / temperature, shift)
         sure = confidence(question, probabilities, probability)
         return replace(answer, probability=probability, probabilities=FrozenMap(probabilities), confidence=sure)
 
@@ -79,7 +85,7 @@ class Calibration:
         return scaled(probability, self.slope, self.intercept)
 
     def as_dict(self) -> dict[str, Any]:
-        return {"calibration": 1, **asdict(self), "temperatures": dict(self.temperatures)}
+        return {"calibration": 1, **asdict(self), "temperatures": dict(self.temperatures), "shifts": dict(self.shifts)}
 
 
 def questions_hash(questions: QuestionSet) -> str:
@@ -120,28 +126,30 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         raise FormatError("not a calibration of version 1", path=path, accepted="a file that `clover-decide calibrate` wrote")
     try:
         made = Calibration(**{name: value for name, value in data.items() if name != "calibration"})
-        if not isinstance(made.temperatures, Mapping):
+        if not isinstance(made.temperatures, Mapping) or not isinstance(made.shifts, Mapping):
             raise TypeError
-        temperatures = dict(made.temperatures)
+        temperatures, shifts = dict(made.temperatures), dict(made.shifts)
     except (TypeError, ValueError):
         raise FormatError(
             "fields are missing, unknown or of the wrong type", path=path, accepted=", ".join(Calibration.__annotations__)
         ) from None
-    for field, good, accepted in (
+    for name, good, accepted in (
         ("model", isinstance(made.model, str), "a fingerprint"),
         ("mode", made.mode in get_args(Mode), ", ".join(get_args(Mode))),
         ("effort", made.effort in get_args(Effort), ", ".join(get_args(Effort))),
         ("questions", isinstance(made.questions, str | None), "a hash, or null"),
         ("temperatures", not set(temperatures) - set(QUESTION_TYPES), ", ".join(QUESTION_TYPES)),
         ("temperatures", all(_number(t, 0.01, 100.0) for t in temperatures.values()), "numbers from 0.01 to 100"),
+        ("shifts", not set(shifts) - (set(QUESTION_TYPES) - set(CLOSED)), ", ".join(t for t in QUESTION_TYPES if t not in CLOSED)),
+        ("shifts", all(_number(s, -100.0, 100.0) for s in shifts.values()), "numbers from -100 to 100"),
         ("slope", _number(made.slope, 0.0, 100.0), "a number from 0 to 100"),
         ("intercept", _number(made.intercept, -100.0, 100.0), "a number from -100 to 100"),
         ("groups", isinstance(made.groups, int) and not isinstance(made.groups, bool) and made.groups >= 0, "a whole number from 0"),
         ("data", isinstance(made.data, str), "a hash"),
     ):
         if not good:
-            raise FormatError("not a value of a calibration", path=f"{path}.{field}", given=data[field], accepted=accepted)
-    return replace(made, temperatures=FrozenMap(temperatures))
+            raise FormatError("not a value of a calibration", path=f"{path}.{name}", given=data.get(name), accepted=accepted)
+    return replace(made, temperatures=FrozenMap(temperatures), shifts=FrozenMap(shifts))
 
 
 def shipped_calibrations(folder: Path, fingerprint: str) -> tuple[Calibration, ...]:

@@ -33,7 +33,7 @@ def calibrate(
     model: ModelOption = "clover-mini",
     dtype: DtypeOption = "auto",
 ) -> None:
-    """Fit a temperature a question type, and a line for all answers together, to labelled groups.
+    """Fit a temperature or a line a question type, and a line for all answers together, to labelled groups.
 
     clover-decide calibrate my-groups.jsonl -o calibration.json
 
@@ -48,7 +48,7 @@ def calibrate(
     print(f"calibration error of {checked.answers} answers: {checked.before:.3f}, held out {checked.after:.3f}")
     print(f"calibration error of {checked.groups} groups as a whole: {checked.before_groups:.3f}, held out {checked.after_groups:.3f}")
     for kind, temperature in made.temperatures.items():
-        print(f"  {kind}: temperature {temperature:.2f}")
+        print(f"  {kind}: temperature {temperature:.2f}" + (f", shift {made.shifts[kind]:+.2f}" if kind in made.shifts else ""))
     print(f"written to {output}")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from clover_decide import Decider, Decision
-from clover_decide.calibration import BOUND, Calibration, scaled
+from clover_decide.calibration import BOUND, CLOSED, Calibration, scaled
 from clover_decide.decision import Effort, Mode
 from clover_decide.errors import InputError
 from clover_decide.files import short_hash
@@ -21,7 +21,9 @@ from clover_eval.scoring import is_right
 from clover_eval.sets import LoadedSet
 
 LEAST = 20
-"""Answers of a type that a temperature is fitted to; types with fewer keep 1."""
+"""Answers of a type that a temperature, or a line, is fitted to; types with fewer keep their probabilities."""
+LEAST_SLOPE = 0.02
+"""A probability that says nothing of what is right still has a temperature, of 50."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def ask_all(decider: Decider, groups: Iterable[LabelledGroup], mode: Mode, effor
 
 
 def fit(asked: Sequence[Asked], source: LoadedSet) -> Calibration:
-    """Temperatures by least log loss of the answers' types, and a logistic line for all answers together.
+    """By least log loss a temperature for every closed type, and a logistic line for every other one and for all answers together.
 
     Raises:
         InputError: nothing to fit to.
@@ -68,11 +70,16 @@ def fit(asked: Sequence[Asked], source: LoadedSet) -> Calibration:
         raise InputError("no groups to fit to", path="SET", accepted="labelled groups")
     first = asked[0].decision
     types = sorted({question.type for item in asked for question in item.group.questions.questions.values()})
-    temperatures = {kind: _temperature([*_answers(asked, kind)]) for kind in types}
+    temperatures = {kind: _temperature([*_answers(asked, kind)]) for kind in types if kind in CLOSED}
+    shifts: dict[str, float] = {}
+    for kind in types:
+        found = [(shares[1], right == 1) for shares, right in _answers(asked, kind)] if kind not in CLOSED else []
+        if len(found) >= LEAST:
+            slope, shifts[kind] = _line(found)
+            temperatures[kind] = 1.0 / max(slope, LEAST_SLOPE)
     slope, intercept = _line([(item.decision.probability, all(item.right.values())) for item in asked])
-    return Calibration(
-        first.fingerprint, first.mode, first.effort, None, FrozenMap(temperatures), slope, intercept, len(asked), source.sha256[:16]
-    )
+    fitted, data = FrozenMap(temperatures), source.sha256[:16]
+    return Calibration(first.fingerprint, first.mode, first.effort, None, fitted, slope, intercept, len(asked), data, FrozenMap(shifts))
 
 
 def check(asked: Sequence[Asked], source: LoadedSet) -> Check:
@@ -110,7 +117,7 @@ def _answers(asked: Sequence[Asked], kind: str) -> Iterator[tuple[list[float], i
             answer = item.decision[key]
             names = list(answer.probabilities)
             name = str(gold[key]).lower() if kind == "boolean" else str(gold[key])
-            if kind in ("boolean", "choice", "score") and name in names:
+            if kind in CLOSED and name in names:
                 yield [answer.probabilities[n] for n in names], names.index(name)
             else:
                 yield [1.0 - answer.probability, answer.probability], int(item.right[key])

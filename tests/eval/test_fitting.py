@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 import typer.testing
 
 from clover_decide import Boolean, Choice, InputError, Integer
+from clover_decide.calibration import read_calibration
+from clover_decide.decision import Answer
 from clover_decide.questions import AnyQuestion
 from clover_eval.cli_calibrate import calibrate, thresholds
 from clover_eval.datasets import LabelledGroup
@@ -35,7 +38,7 @@ def drawn(rng: random.Random, names: list[str], temperature: float) -> tuple[dic
 def asked(count: int, temperature: float) -> list[Asked]:
     out: list[Asked] = []
     for i in range(count):
-        rng = random.Random(i)
+        rng = random.Random(f"asked-{i}")
         boolean, truth = drawn(rng, ["true", "false"], temperature)
         choice, option = drawn(rng, ["x", "y", "z"], temperature)
         number, fits = drawn(rng, ["right", "wrong"], temperature)
@@ -64,11 +67,21 @@ def test_the_temperature_that_data_were_made_with_is_found(temperature: float) -
     made = fit(asked(1500, temperature), LoadedSet("made", "0" * 64, ()))
     for kind in ("boolean", "choice", "integer"):
         assert made.temperatures[kind] == pytest.approx(temperature, rel=0.2), kind
+    assert made.shifts == {"integer": pytest.approx(0.0, abs=0.2)}
     assert (made.model, made.mode, made.effort, made.groups) == ("f" * 16, "joint", "standard", 1500)
 
 
+def test_an_answer_that_is_never_right_comes_to_be_improbable() -> None:
+    items = [replace(item, right={**item.right, "n": False}) for item in asked(100, 1.0)]
+    made = fit(items, LoadedSet("made", "0" * 64, ()))
+    sure = Answer("integer", 5, 0.9, {"5": 0.9}, 0.9, 1.0)
+    assert made.answer(KINDS["n"], sure).probability < 0.1
+    assert read_calibration(made.as_dict()) == made
+
+
 def test_types_with_few_answers_keep_their_probabilities() -> None:
-    assert set(fit(asked(10, 3.0), LoadedSet("made", "0" * 64, ())).temperatures.values()) == {1.0}
+    made = fit(asked(10, 3.0), LoadedSet("made", "0" * 64, ()))
+    assert set(made.temperatures.values()) == {1.0} and made.shifts == {}
 
 
 def test_too_few_groups_for_a_check_are_refused() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clover_decide import Boolean, Calibration, Choice, Decider, FormatError, Integer, ModelError, read_questions
+from clover_decide import Boolean, Calibration, Choice, Decider, FormatError, Integer, ModelError, MultiChoice, read_questions
 from clover_decide.calibration import questions_hash, read_calibration
 from clover_engine.folder import SHIPPED
 
@@ -50,6 +51,21 @@ def test_probabilities_are_softened_and_values_stay(random_decider: Decider, cal
     assert soft.probability == pytest.approx(1 / (1 + 1 / (odds**0.5 * 2.718281828459045**-1)))
 
 
+def test_a_shift_lowers_a_type_that_is_wrong_more_often_than_not(random_decider: Decider) -> None:
+    questions = {"n": Integer("How many?", maximum=99), "m": MultiChoice("Which?", options=["x", "y"])}
+    shifted = Decider.from_engine(random_decider.engine, "random")
+    shifted.calibration = made(
+        model=shifted.fingerprint, temperatures={"integer": 2.0, "multi_choice": 1.0}, shifts={"integer": -3.0, "multi_choice": -1.0}
+    )
+    plain, low = (decider.decide("Something happened.", questions) for decider in (random_decider, shifted))
+    assert low.values() == plain.values()
+    for key, slope, shift in (("n", 0.5, -3.0), ("m", 1.0, -1.0)):
+        before, after = (math.log(d[key].probability / (1 - d[key].probability)) for d in (plain, low))
+        assert after == pytest.approx(slope * before + shift), key
+    assert low["n"].probabilities[str(low["n"].value)] == low["n"].probability
+    assert low["m"].probabilities == pytest.approx(dict(plain["m"].probabilities)), "each option for itself"
+
+
 def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(calibrated: Decider, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="another mode, joint"):
         calibrated.decide("Something.", QUESTIONS, mode="independent")
@@ -77,6 +93,9 @@ def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(
         ({"temperatures": [1.0]}, "wrong type"),
         ({"temperatures": []}, "wrong type"),
         ({"groups": -1}, "groups: .*from 0"),
+        ({"shifts": {"boolean": 1.0}}, "shifts: .*integer"),
+        ({"shifts": {"date": float("nan")}}, "shifts: .*-100 to 100"),
+        ({"shifts": []}, "wrong type"),
         ({"slope": "steep"}, "slope: "),
         ({"slope": float("nan")}, "slope: "),
         ({"intercept": 1e300}, "intercept: "),
