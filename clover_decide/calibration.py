@@ -35,6 +35,7 @@ class Calibration:
 
     temperatures, shifts: by question type; a distribution becomes p_i^(1/T), normalised (Guo et al. 2017), a single probability has its
         log odds divided by T and the shift added (Platt 1999), which a type that is wrong more often than not needs.
+        The options of a multiple choice stay as they are.
     slope, intercept: of the log odds of the probability of all answers together (Platt 1999).
     model: fingerprint of the weights. questions: hash of the question set it was fitted for, None for any. groups: how many it was fitted
         on, of the set with the hash `data`.
@@ -73,10 +74,11 @@ class Calibration:
             probabilities = _softened(answer.probabilities, temperature)
             probability = probabilities[_name(answer)]
         else:
-            # The shift is that of the answer as a whole; a multiple choice lists its options one by one.
-            each = 0.0 if question.type == "multi_choice" else shift
-            probabilities = {name: scaled(p, 1.0 / temperature, each) for name, p in answer.probabilities.items()}
             probability = scaled(answer.probability, 1.0 / temperature, shift)
+            # A multiple choice lists its options one by one, of which the line of the whole answer says nothing.
+            listed = answer.probabilities.items()
+            own = question.type == "multi_choice"
+            probabilities = {name: p if own else scaled(p, 1.0 / temperature, shift) for name, p in listed}
         sure = confidence(question, probabilities, probability)
         return replace(answer, probability=probability, probabilities=FrozenMap(probabilities), confidence=sure)
 

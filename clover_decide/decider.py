@@ -153,7 +153,9 @@ class Decider:
             LimitError: more than 64 questions, 8 a group, or the model's context; nothing is truncated.
         """
         given = {name: value for name, value in locals().items() if name not in ("self", "material", "questions", "watch", "check")}
-        _callable(watch=watch, check=check)
+        for name, function in (("watch", watch), ("check", check)):
+            if not callable(function) and not (name == "watch" and function is None):
+                raise InputError("cannot be called", path=name, given=function, accepted="a function")
         began = time.perf_counter()
         question_set = read_questions(questions)
         options = read_options(given, question_set)
@@ -270,9 +272,3 @@ class Decider:
             return read_joint(self._engine, plan, options.rules, effort=effort, threshold=threshold, watch=watch), {}
         candidates = options.project and bool(options.rules)
         return read_independent(self._engine, plan, effort=effort, threshold=threshold, candidates=candidates, watch=watch)
-
-
-def _callable(**given: Any) -> None:
-    for name, function in given.items():
-        if function is not None and not callable(function):
-            raise InputError("cannot be called", path=name, given=function, accepted="a function")

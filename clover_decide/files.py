@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from collections.abc import Hashable
@@ -12,13 +13,16 @@ from clover_decide.errors import FormatError
 
 
 def read_text(path: Path, *, tolerant: bool = False) -> str:
-    """The text of a UTF-8 file; a byte order mark is dropped. Tolerant, bad bytes stay, as the surrogates that `bad_byte` finds.
+    """The text of a UTF-8 file; a byte order mark is dropped. Tolerant, bad bytes stay, as the surrogates that `bad_byte` finds, unless the
+    file begins as UTF-16 or UTF-32 does, or holds zeros as they do.
 
     Raises:
         FormatError: no such file, a folder, or not UTF-8 (with the offset of the first bad byte).
     """
     try:
-        return path.read_bytes().decode("utf-8-sig", "surrogateescape" if tolerant else "strict")
+        data = path.read_bytes()
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data
+        return data.decode("utf-8-sig", "surrogateescape" if tolerant and not wide else "strict")
     except UnicodeDecodeError as error:
         raise FormatError(
             f"not UTF-8: byte {error.start} is {error.object[error.start]:#04x}", path=str(path), accepted="UTF-8 text"

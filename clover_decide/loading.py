@@ -90,7 +90,7 @@ def find_model(model: str | Path) -> Path:
         ModelError: neither a name nor a path.
     """
     if not isinstance(model, (str, Path)):
-        raise ModelError("no such model", path="model", given=repr(model), accepted="a model folder or a shipped model's name")
+        raise ModelError("no such model", path="model", given=model, accepted="a model folder or a shipped model's name")
     return SHIPPED / str(model) if (SHIPPED / str(model) / "config.json").is_file() else Path(model)
 
 

@@ -123,7 +123,7 @@ def question_error(error: ValidationError) -> QuestionError | LimitError:
         given = None
     if first["type"] == "extra_forbidden":
         problem, given, accepted = "unknown field", None, "the fields of this question type"
-    accepted = accepted or (_bounded(first) if "ctx" in first else "") or _accepted_by(first["type"])
+    accepted = accepted or _bounded(first) or _accepted_by(first["type"])
     over = re.match(r"(\d+) (?:options|levels) given", problem)
     kind = LimitError if over and int(over.group(1)) > MAX_LEVELS else QuestionError
     return kind(problem, path=".".join(str(step) for step in first["loc"]), given=given, accepted=accepted)

@@ -19,7 +19,7 @@ from clover_decide.rules import read_rules
 
 if TYPE_CHECKING:
     from clover_decide.decider import Decider
-    from clover_decide.decision import Decision
+    from clover_decide.decision import Answer, Decision
 
 _KNOWN = {
     "type",
@@ -38,14 +38,15 @@ _PLAIN = {"type", "title", "description", "default", "examples", "$comment", "de
 """What a schema and a free string may say: a keyword that were passed over could make a call invalid."""
 TOOL_QUESTION = "Which tool does what is asked for?"
 LIKELY = 0.5
-"""Probability from which an argument that need not be given is given."""
+"""Confidence from which an argument that need not be given is given; of yes or no its distance from a toss, 0.75 against 0.25."""
+_NOTES = _PLAIN - {"type"}
 
 
 @dataclass(frozen=True)
 class ToolCall:
     """A call that was decided. `arguments` validate against the tool's schema; `others` are the answers to the caller's own questions.
 
-    left_out: arguments that need not be given and were too improbable.
+    left_out: arguments that need not be given, of which the model was not sure.
     probability: of the tool, times that of all answers together, given the tool and the rules.
     """
 
@@ -77,13 +78,16 @@ def decide_call(
         others: questions that are answered along with the arguments, such as how risky the call is.
         rules: by tool, rules over its arguments and the other questions (see `clover_decide.rules`).
         mode: "joint", or "independent" for a call of the model for each argument.
-        likely: probability from which an argument is given that the schema does not require.
+        likely: `confidence` from which an argument is given that the schema does not require.
 
     Raises:
+        InputError: `likely` is out of range.
         QuestionError: fewer than two tools, a repeated name, or a schema that cannot be asked; the message has the path.
         LimitError: more arguments and other questions than a request holds.
         RuleError: rules that cannot be read, or that leave no call.
     """
+    if isinstance(likely, bool) or not isinstance(likely, (int, float)) or not 0.0 <= likely <= 1.0:
+        raise InputError("out of range", path="likely", given=likely, accepted="a number from 0 to 1")
     named, given_rules = _named(tools), rules or {}
     stray = sorted(set(given_rules) - set(named))
     if stray:
@@ -105,9 +109,14 @@ def decide_call(
     values = decision.values()
     own = {key: values[key] for key in others or {}}
     required = set(named[tool]["inputSchema"].get("required") or ()) | set(own)
-    left_out = {key: value for key, value in values.items() if key not in required and decision[key].probability < likely}
+    left_out = {key: value for key, value in values.items() if key not in required and _sure(decision[key]) < likely}
     given = {key: value for key, value in values.items() if key not in own and key not in left_out}
     return ToolCall(tool, given, own, left_out, choice.probability * decision.probability, choice, decision)
+
+
+def _sure(answer: Answer) -> float:
+    """Between two answers the more probable one has at least one half, which says nothing: how far it is from there."""
+    return 2.0 * answer.confidence - 1.0 if answer.type == "boolean" else answer.confidence
 
 
 def _checked(decider: Decider, name: str, questions: Mapping[str, Any], rules: Sequence[Any]) -> None:
@@ -167,12 +176,15 @@ def _without_null(prop: Any) -> Any:
         return prop
     for key in ("anyOf", "oneOf"):
         listed = prop.get(key)
-        branches = [branch for branch in listed if branch != {"type": "null"}] if isinstance(listed, list) else []
-        if len(branches) == 1 and isinstance(branches[0], Mapping) and len(listed or ()) == 2:
-            return {**branches[0], **{name: value for name, value in prop.items() if name != key}}
+        # What else is said beside the branches holds as well, and is not merged here.
+        if isinstance(listed, list) and len(listed) == 2 and set(prop) - _NOTES == {key} and all(isinstance(b, Mapping) for b in listed):
+            branches = [branch for branch in listed if branch.get("type") != "null"]
+            if len(branches) == 1:
+                return {**branches[0], **{name: value for name, value in prop.items() if name != key}}
     kinds, enum = prop.get("type"), prop.get("enum")
-    if isinstance(kinds, list) and len(kinds) == 2 and "null" in kinds:
-        prop = {**prop, "type": next(kind for kind in kinds if kind != "null")}
+    others = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list) else []
+    if len(others) == 1:
+        prop = {**prop, "type": others[0]}
         return {**prop, "enum": [value for value in enum if value is not None]} if isinstance(enum, list) else prop
     return prop
 

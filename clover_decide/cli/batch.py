@@ -59,8 +59,8 @@ def batch(
     """Answer the same questions about every row of a file.
 
     Each row gives one line: {"row", "id", "sha", "run", "decision"}, or "error" in place of "decision"; "sha" identifies
-    the row's content, "run" the questions and options. A bad row never stops the others; the exit code is 1 if any
-    row failed.
+    the row's content, "run" the questions, options, weights, number type and calibration. A bad row never stops the
+    others; the exit code is 1 if any row failed.
     """
     chosen = chosen_pack(questions, pack, rules, rule)
     question_set = chosen.questions

@@ -65,14 +65,11 @@ def _run() -> int:
 def _usage(error: Any) -> InputError:
     """Wrong usage in our words: of an option its name and what it takes, of anything else the usage of the command."""
     option, said = getattr(getattr(error, "param", None), "opts", ()), str(getattr(error, "message", "")).removeprefix("Value error, ")
-    for between in ("Input should be ", " is not one of "):
-        given, found, wanted = said.partition(between)
-        if option and found:
-            return InputError(
-                f"unknown value {given}" if given else "not acceptable",
-                path=option[0],
-                accepted=wanted.partition(", unable")[0].rstrip("."),
-            )
+    if option and said.startswith("Input should be "):
+        return InputError("not acceptable", path=option[0], accepted=said.removeprefix("Input should be ").partition(", unable")[0])
+    given, found, wanted = said.rpartition(" is not one of ")
+    if option and found:
+        return InputError(f"unknown value {given}", path=option[0], accepted=wanted.rstrip("."))
     hint = error.ctx.get_usage() if getattr(error, "ctx", None) else "clover-decide --help"
     return InputError(error.format_message(), accepted=" ".join(hint.split()))
 

@@ -114,7 +114,7 @@ def completed(output: Path, items: Sequence[BatchRow], run: str) -> set[int]:
 
     Raises:
         FormatError: the file cannot be read, holds something else than rows of a batch, or belongs to another input, or
-            to other questions or options (`run`). It is left as it is.
+            to other questions, options, weights, number type or calibration (`run`). It is left as it is.
     """
     if not output.exists():
         return set()
@@ -133,7 +133,11 @@ def completed(output: Path, items: Sequence[BatchRow], run: str) -> set[int]:
         if item is None or item.sha != row.get("sha"):
             raise FormatError("holds a row that is not in the input", path=where, accepted="the output of the same input file")
         if row.get("run") != run:
-            raise FormatError("was made with other questions or options", path=where, accepted="the same questions and options")
+            raise FormatError(
+                "was made with other questions, options, weights, number type or calibration",
+                path=where,
+                accepted="the same, or a new file",
+            )
         kept.setdefault(item.number, raw.decode("utf-8"))
     partial = output.with_suffix(output.suffix + ".tmp")
     partial.write_text("".join(line + "\n" for line in kept.values()), encoding="utf-8")

@@ -26,7 +26,7 @@ from clover_decide.cli.options import (
 from clover_decide.cli.rows import BatchRow
 from clover_decide.errors import CloverError, FormatError, InputError
 from clover_decide.events import read_event
-from clover_decide.files import read_text, short_hash
+from clover_decide.files import bad_byte, read_text, short_hash
 from clover_decide.material import MAX_MATERIAL_BYTES
 
 
@@ -99,12 +99,12 @@ def _row(number: int, line: bytes | CloverError, before: str) -> tuple[BatchRow,
     where = f"row {number}"
     if isinstance(line, CloverError):
         return BatchRow(number, None, short_hash(str(number)), error=line), {}
-    sha = short_hash(line.strip().decode("utf-8", "surrogateescape"))
-    try:
-        event = read_event(line.decode("utf-8-sig"), where)
-    except UnicodeDecodeError as error:
-        problem = FormatError(f"not UTF-8: byte {error.start} is {line[error.start]:#04x}", path=where, accepted="UTF-8 text")
+    text = line.decode("utf-8-sig", "surrogateescape")
+    sha = short_hash(text.strip())
+    if problem := bad_byte(text, where):
         return BatchRow(number, None, sha, error=problem), {}
+    try:
+        event = read_event(text, where)
     except CloverError as error:
         return BatchRow(number, None, sha, error=error), {}
     return BatchRow(number, event.id, sha, before + event.text), {"kind": event.kind, "left_out": event.left_out}

@@ -22,8 +22,8 @@ from clover_eval.sets import LoadedSet
 
 LEAST = 20
 """Answers of a type that a temperature, or a line, is fitted to; types with fewer keep their probabilities."""
-LEAST_SLOPE = 0.02
-"""A probability that says nothing of what is right still has a temperature, of 50."""
+SLOPES, INTERCEPTS = (0.02, 50.0), (-50.0, 50.0)
+"""What a line may be: a probability that says nothing of what is right, or the opposite, comes to be the share that is right."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def fit(asked: Sequence[Asked], source: LoadedSet) -> Calibration:
         found = [(shares[1], right == 1) for shares, right in _answers(asked, kind)] if kind not in CLOSED else []
         if len(found) >= LEAST:
             slope, shifts[kind] = _line(found)
-            temperatures[kind] = 1.0 / max(slope, LEAST_SLOPE)
+            temperatures[kind] = 1.0 / slope
     slope, intercept = _line([(item.decision.probability, all(item.right.values())) for item in asked])
     fitted, data = FrozenMap(temperatures), source.sha256[:16]
     return Calibration(first.fingerprint, first.mode, first.effort, None, fitted, slope, intercept, len(asked), data, FrozenMap(shifts))
@@ -146,5 +146,6 @@ def _line(groups: Sequence[tuple[float, bool]]) -> tuple[float, float]:
         right = np.array([whole for _, whole in groups])
         return float(-np.log(np.clip(np.where(right, p, 1 - p), 1e-12, 1.0)).sum() + 0.01 * ((x[0] - 1) ** 2 + x[1] ** 2))
 
-    found = minimize(loss, np.array([1.0, 0.0]), method="Nelder-Mead", options={"maxiter": 2_000, "xatol": 1e-4, "fatol": 1e-6})
-    return float(max(found.x[0], 0.0)), float(found.x[1])
+    options = {"maxiter": 2_000, "xatol": 1e-4, "fatol": 1e-6}
+    found = minimize(loss, np.array([1.0, 0.0]), method="Nelder-Mead", bounds=[SLOPES, INTERCEPTS], options=options)
+    return float(found.x[0]), float(found.x[1])

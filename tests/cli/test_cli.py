@@ -258,6 +258,13 @@ def test_a_bad_byte_costs_its_own_row(tmp_path: Path, questions: Path, name: str
     assert "{path}: {problem}".format(**rows[1]["error"]) == bad
 
 
+def test_a_file_of_another_encoding_is_refused_as_a_whole(tmp_path: Path, questions: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes('"Blue."\n"Red."\n'.encode("utf-16"))
+    done = run("batch", str(source), "-q", str(questions), expect=2)
+    assert "not UTF-8: byte 0 is 0xff" in done.stderr.decode() and done.stdout == b""
+
+
 def test_dependence_is_shown_where_it_was_asked_for(questions: Path) -> None:
     shown = run("decide", "--text", "Late, and blue.", "-q", str(questions), "--dependence", "--no-compare").stdout.decode()
     assert "late and which: " in shown and " nats, gap " in shown

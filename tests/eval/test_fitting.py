@@ -15,12 +15,12 @@ import pytest
 import typer.testing
 
 from clover_decide import Boolean, Choice, InputError, Integer
-from clover_decide.calibration import read_calibration
+from clover_decide.calibration import read_calibration, scaled
 from clover_decide.decision import Answer
 from clover_decide.questions import AnyQuestion
 from clover_eval.cli_calibrate import calibrate, thresholds
 from clover_eval.datasets import LabelledGroup
-from clover_eval.fitting import Asked, check, fit
+from clover_eval.fitting import Asked, _line, check, fit
 from clover_eval.sets import LoadedSet
 from tests.eval.makers import group
 
@@ -77,6 +77,14 @@ def test_an_answer_that_is_never_right_comes_to_be_improbable() -> None:
     sure = Answer("integer", 5, 0.9, {"5": 0.9}, 0.9, 1.0)
     assert made.answer(KINDS["n"], sure).probability < 0.1
     assert read_calibration(made.as_dict()) == made
+
+
+def test_a_probability_that_runs_against_being_right_comes_to_be_the_share_that_is() -> None:
+    rng = random.Random(3)
+    pairs = [(p, rng.random() < 0.9 - 3 * (p - 0.75)) for p in (rng.uniform(0.8, 0.99) for _ in range(400))]
+    slope, shift = _line(pairs)
+    mean = sum(scaled(p, slope, shift) for p, _ in pairs) / len(pairs)
+    assert mean == pytest.approx(sum(right for _, right in pairs) / len(pairs), abs=0.02)
 
 
 def test_types_with_few_answers_keep_their_probabilities() -> None:

@@ -78,6 +78,7 @@ def test_a_class_that_refuses_the_answers_is_a_result_error(random_decider: Deci
         ({"project": True}, "project"),
         ({"watch": 5}, "watch"),
         ({"check": "now"}, "check"),
+        ({"check": None}, "check"),
     ],
 )
 def test_bad_options_name_their_field(random_decider: Decider, options: dict[str, object], path: str) -> None:

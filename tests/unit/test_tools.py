@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from clover_decide import Boolean, Decider, Score
-from clover_decide.errors import QuestionError, RuleError
+from clover_decide.errors import InputError, QuestionError, RuleError
 from clover_decide.tools import arguments, decide_call
 
 
@@ -112,7 +112,7 @@ OPTIONAL = [
 
 
 @pytest.mark.parametrize("prop", OPTIONAL, ids=lambda prop: next(iter(prop)))
-@pytest.mark.parametrize("likely", [0.0, 1.1])
+@pytest.mark.parametrize("likely", [0.0, 1.0])
 def test_an_argument_that_may_be_missing_is_left_out_where_it_is_improbable(
     random_decider: Decider, prop: dict[str, Any], likely: float
 ) -> None:
@@ -125,8 +125,31 @@ def test_an_argument_that_may_be_missing_is_left_out_where_it_is_improbable(
     assert None not in {**call.arguments, **call.left_out}.values()
 
 
-def test_other_choices_between_types_are_refused(random_decider: Decider) -> None:
-    either = tool("a", x={"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}], "description": "?"})
+def test_yes_or_no_is_left_out_where_it_is_a_toss(random_decider: Decider) -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "boolean", "description": "At once?"}}}
+    tools = [{"name": name, "description": name, "inputSchema": schema} for name in ("a", "b")]
+    call = decide_call(random_decider, SITUATION, tools)
+    assert 0.5 <= call.decision["x"].probability < 0.75 and set(call.left_out) == {"x"} and call.arguments == {}
+
+
+@pytest.mark.parametrize(
+    ("prop", "path"),
+    [
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}, "questions.properties.x"),
+        ({"anyOf": [{"type": "integer", "minimum": 5}, {"type": "null"}], "maximum": 3}, "questions.properties.x"),
+        ({"anyOf": [{"type": "null"}, {"type": "null"}]}, "questions.properties.x"),
+        ({"type": ["null", "null"]}, "questions.properties.x"),
+        ({"type": ["string", "null"], "enum": [None]}, "questions.x.options"),
+    ],
+)
+def test_what_null_leaves_nothing_of_is_refused(random_decider: Decider, prop: dict[str, Any], path: str) -> None:
     with pytest.raises(QuestionError) as error:
-        decide_call(random_decider, SITUATION, [BILL, either])
-    assert error.value.path == "tools.a.questions.properties.x"
+        decide_call(random_decider, SITUATION, [BILL, tool("a", x={**prop, "description": "?"})])
+    assert error.value.path == f"tools.a.{path}"
+
+
+@pytest.mark.parametrize("likely", ["0.5", float("nan"), 1.5, True])
+def test_likely_is_a_number_from_0_to_1(random_decider: Decider, likely: Any) -> None:
+    with pytest.raises(InputError) as error:
+        decide_call(random_decider, SITUATION, [BILL, FIND], likely=likely)
+    assert error.value.path == "likely"

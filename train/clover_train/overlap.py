@@ -22,9 +22,9 @@ LIMIT = 0.8
 
 
 def grams(text: str) -> frozenset[tuple[str, ...]]:
-    """The runs of GRAM words of a text."""
+    """The runs of GRAM words of a text; of a shorter one all of its words."""
     words = re.findall(r"\w+", text.lower())
-    return frozenset(tuple(words[i : i + GRAM]) for i in range(len(words) - GRAM + 1))
+    return frozenset(tuple(words[i : i + GRAM]) for i in range(max(len(words) - GRAM, 0) + 1))
 
 
 def shares(texts: Iterable[str], known: Iterable[str]) -> list[float]:
@@ -41,6 +41,8 @@ def main() -> None:
     known = [material for material, _ in load(args.public)]
     for path in args.against:
         rows: list[Mapping[str, str]] = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        if not rows:
+            raise SystemExit(f"{path} holds no groups")
         found = shares([row["material"] for row in rows], known)
         over = [row["id"] for row, share in zip(rows, found, strict=True) if share >= LIMIT]
         print(

@@ -25,7 +25,8 @@ from clover_train.rows import Row, RowBuilder
 LONGEST = 5500
 """Characters of a material: longer ones take too much of a batch."""
 HELD_OUT = 5
-"""Of so many materials, by a checksum of their text, one is kept for choosing and not trained on (one text is in one part alone)."""
+"""Of so many materials, by a checksum of their text, one is kept for choosing and not trained on. One text is in one part alone; texts
+that share a part, such as a rule, may be in both, so what is found there flatters."""
 TIME = r"([01]\d|2[0-3]):[0-5]\d"
 ALLOWED = frozenset({"orsharc", "cvss_advisories", "sgd_requests", "contractnli", "zebra", "knights"})
 """The sets, by the name of their folder, whose licence allows training."""
@@ -46,7 +47,7 @@ def load(paths: Sequence[Path]) -> list[tuple[str, World]]:
     rows = [(name, row) for name, row in rows if len(row["material"]) <= LONGEST and not held_out(row["material"])]
     found = [(row["material"], _world(name, row)) for name, row in rows]
     if paths and not found:
-        raise ValueError(f"no material of at most {LONGEST} characters in {paths[0]}")
+        raise ValueError(f"no material of at most {LONGEST} characters that is not kept for choosing in {paths[0]}")
     return found
 
 

@@ -24,9 +24,9 @@ WORLDS: dict[str, Callable[[Writer, Writer], World]] = {
     "tool": tool.world,
 }
 ROWS = (
-    (("scenario",), 2),
-    (("tool", "scenario"), 2),
-    (("board", "contract", "scenario", "contract"), 2),
+    (("scenario", "chain"), 2),
+    (("chain", "alert", "contract"), 2),
+    (("contract", "board", "scenario", "dispatch"), 2),
     (("alert", "chain", "tool", "dispatch", "contract", "record"), 1),
 )
 """The rows of a batch: families that take turns at it, and how many cases share the setting of a row that has several."""

@@ -13,7 +13,7 @@ from clover_engine.tokenizer import Tokenizer
 MAX_EDGES = 400_000
 """Largest pattern automaton accepted; a larger one would make one request cost seconds."""
 
-BEYOND_REGULAR = re.compile(r"\(\?<?[=!]|\\[1-9]")
+BEYOND_REGULAR = re.compile(r"(?<!\\)(?:\\\\)*(?:\(\?<?[=!]|\\[1-9]|\(\?P=)")
 """What the compiler says of these is about itself."""
 
 
