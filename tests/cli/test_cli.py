@@ -83,7 +83,7 @@ def test_a_failed_gate_answers_and_exits_1(questions: Path) -> None:
         (["decide", "--text", "x", "-p", "contract", "--min-probability", "2"], b"", "--min-probability: "),
         (["decide", "--text", "x", "-p", "contract", "--permutations", "17"], b"", "--permutations: "),
         (["decide", "--text", "x", "-p", "contract", "--project"], b"", "project: joint answers keep the rules"),
-        (["decide", "--text", "x", "--nonsense"], b"", "accepted: Usage: clover-decide decide"),
+        (["decide", "--text", "x", "--nonsense"], b"", "No such option: --nonsense; accepted: Usage: "),
         (["decide", "--text", "x", "-p", "contract", "--model", "nope"], b"", "clover-mini"),
         (["nonsense"], b"", "No such command"),
     ],
@@ -190,7 +190,7 @@ def test_resume_keeps_finished_rows_and_redoes_the_rest(tmp_path: Path, question
 
     assert stable(target.read_text().splitlines()) == stable(whole)
     other = run("batch", str(source), "-q", str(questions), "-o", str(target), "--resume", "--mode", "independent", expect=2)
-    assert "other questions or options" in other.stderr.decode()
+    assert "other questions, options, weights" in other.stderr.decode()
     source.write_bytes(JSONL[5] + b"\n")
     other = run("batch", str(source), "-q", str(questions), "-o", str(target), "--resume", expect=2)
     assert "not in the input" in other.stderr.decode()
