@@ -83,5 +83,5 @@ def test_withheld_answers_and_batches_with_rules(questions: Path, tmp_path: Path
         assert values["late"] == (values["which"] == "blue")
     # Another rule is another run: the output of this one is left alone.
     before = target.read_text()
-    assert "other questions or options" in run(*args[:-4], "--rule", "late", "--resume", expect=2).stderr.decode()
+    assert "other questions, options, weights" in run(*args[:-4], "--rule", "late", "--resume", expect=2).stderr.decode()
     assert target.read_text() == before
