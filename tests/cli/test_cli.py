@@ -258,6 +258,15 @@ def test_a_bad_byte_costs_its_own_row(tmp_path: Path, questions: Path, name: str
     assert "{path}: {problem}".format(**rows[1]["error"]) == bad
 
 
+def test_resume_with_another_number_type_is_refused(tmp_path: Path, questions: Path) -> None:
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('"Blue."\n')
+    args = ("batch", str(source), "-q", str(questions), "-o", str(target))
+    run(*args, "--dtype", "float32")
+    assert "number type" in run(*args, "--resume", "--dtype", "bfloat16", expect=2).stderr.decode()
+    assert b"1 kept" in run(*args, "--resume", "--dtype", "float32").stderr
+
+
 def test_a_file_of_another_encoding_is_refused_as_a_whole(tmp_path: Path, questions: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_bytes('"Blue."\n"Red."\n'.encode("utf-16"))
