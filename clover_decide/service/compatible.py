@@ -51,18 +51,19 @@ class ModelsResponse(BaseModel):
 
 @router.post("/systemone", response_model=SystemOneResponse, responses=systemone_failures())
 async def systemone(body: SystemOneRequest, request: Request, context: Serving) -> Response:
-    """The System One format: independent unless the body says `"mode": "joint"`."""
+    """The System One format: independent unless the body, or the setting `compatible_mode`, says joint."""
     return await _systemone(body, request, context)
 
 
 @router.post("/decisions", response_model=DecisionsResponse | SystemOneResponse, responses=decisions_failures())
 async def decisions(body: EitherRequest, request: Request, context: Serving) -> Response:
-    """The OpenAI Decisions format: independent unless the body says `"mode": "joint"`. A System One body is answered as such."""
+    """The OpenAI Decisions format: independent unless the body, or the setting `compatible_mode`, says joint. A System One body is answered
+    as such."""
     if isinstance(body, SystemOneRequest):
         request.scope["state"]["style"] = "systemone"
         return await _systemone(body, request, context)
     name = context.name_of(body.model)
-    decision = await context.decide(request, "openai", body.material, body.asked(), body.chosen(body.mode), called="input")
+    decision = await context.decide(request, "openai", body.material, body.asked(), body.chosen(body.mode or context.settings.compatible_mode), called="input")
     return JSONResponse(decisions_response(body, decision, name))
 
 
@@ -90,5 +91,5 @@ async def models(context: Serving) -> Response:
 
 async def _systemone(body: SystemOneRequest, request: Request, context: Context) -> Response:
     name = context.name_of(body.model)
-    decision = await context.decide(request, "systemone", body.state, body.asked(), body.chosen(body.mode), called="state")
+    decision = await context.decide(request, "systemone", body.state, body.asked(), body.chosen(body.mode or context.settings.compatible_mode), called="state")
     return JSONResponse(systemone_response(body, decision, name))

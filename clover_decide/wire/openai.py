@@ -150,7 +150,7 @@ class DecisionsRequest(Options):
     input: str | list[Message | ToolCall | ToolOutput]
     questions: list[Question] = Field(min_length=1, max_length=MAX_QUESTIONS)
     safety_identifier: str | None = Field(None, max_length=128)
-    mode: Mode = "independent"
+    mode: Mode | None = Field(None, description="By default as the service is set: independent, unless the operator chose joint.")
 
     @model_validator(mode="after")
     def _called(self) -> DecisionsRequest:

@@ -88,7 +88,7 @@ class SystemOneRequest(Options):
     state: str | dict[str, Any] | list[Any]
     questions: dict[Annotated[str, Field(min_length=1)], Question] = Field(min_length=1, max_length=MAX_QUESTIONS)
     assets: dict[str, Any] | None = Field(None, max_length=0, description="Images are not read.")
-    mode: Mode = "independent"
+    mode: Mode | None = Field(None, description="By default as the service is set: independent, unless the operator chose joint.")
 
     def asked(self) -> dict[str, AnyQuestion]:
         """The questions.

@@ -137,6 +137,14 @@ def test_a_system_one_body_is_known_at_the_other_address(http: httpx.Client) -> 
     assert http.post("/v1/decisions", json=wrong).json() == http.post("/v1/systemone", json=wrong).json()
 
 
+@pytest.mark.parametrize("route", ["systemone", "decisions"])
+def test_clients_that_cannot_name_a_mode_get_the_one_of_the_service(tiny: Decider, route: str) -> None:
+    body = EXAMPLE if route == "systemone" else decisions.EXAMPLE
+    with serving(tiny, compatible_mode="joint") as url:
+        assert httpx.post(f"{url}/v1/{route}", json=body).json()["x_mode"] == "joint"
+        assert httpx.post(f"{url}/v1/{route}", json={**body, "mode": "independent"}).json()["x_mode"] == "independent"
+
+
 def test_joint_answers_of_the_compatible_formats_are_those_of_the_library(http: httpx.Client, tiny: Decider) -> None:
     from clover_decide.wire.systemone import SystemOneRequest
 
