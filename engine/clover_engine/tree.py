@@ -21,6 +21,8 @@ Mask = npt.NDArray[np.bool_]
 
 MOST_TOKENS = 256
 """Alternatives kept at a position; what further ones hold counts as not looked at."""
+POSITIONS = 16
+"""Positions whose whole distribution is held at once."""
 
 
 @dataclass(frozen=True)
@@ -187,16 +189,24 @@ def close(layout: Layout, leaf: Node, adapter: ModelAdapter[Any], candidates: in
     commits = [commit for node in leaf.path() for commit in commits_of(node)]
     ids, masked = layout.ids(leaf.filling)
     assert not masked, "an incomplete filling"
+    masses = _masses(layout, steps, adapter)
     slots: list[SlotRead] = []
     for s, tokens in enumerate(leaf.filling):
         own = [step for step in steps if step[1].move.slot == s]
-        slots.append(_close_slot(layout, s, tokens, own, adapter, candidates))
+        coverage = min((mass for (_, taken), mass in zip(steps, masses, strict=True) if taken.move.slot == s), default=1.0)
+        slots.append(_close_slot(layout, s, tokens, own, adapter, candidates, coverage))
     kept = math.exp(sum(taken.log_kept for _, taken in steps))
     return BlockRead(tuple(ids), tuple(slots), tuple(commits), max((c.step for c in commits), default=0), kept)
 
 
 def _close_slot(
-    layout: Layout, s: int, tokens: tuple[int, ...], steps: Sequence[tuple[Node, Taken]], adapter: ModelAdapter[Any], candidates: int
+    layout: Layout,
+    s: int,
+    tokens: tuple[int, ...],
+    steps: Sequence[tuple[Node, Taken]],
+    adapter: ModelAdapter[Any],
+    candidates: int,
+    coverage: float,
 ) -> SlotRead:
     choices: dict[int, Mapping[int, float]] = {i: {token: 1.0} for i, token in enumerate(tokens)}
     choices |= {taken.move.position: taken.distribution() for _, taken in steps}
@@ -204,7 +214,7 @@ def _close_slot(
     log_probability = sum(taken.log_probability for _, taken in steps)
     ordered = tuple(choices[i] for i in range(len(tokens)))
     likely = _candidates(layout, s, steps[0][0], adapter, candidates) if candidates and steps else ()
-    return SlotRead(value, log_probability, ordered, _coverage(layout, s, steps, adapter), likely)
+    return SlotRead(value, log_probability, ordered, coverage, likely)
 
 
 def _candidates(layout: Layout, s: int, first: Node, adapter: ModelAdapter[Any], count: int) -> tuple[tuple[tuple[int, ...], float], ...]:
@@ -218,16 +228,25 @@ def _candidates(layout: Layout, s: int, first: Node, adapter: ModelAdapter[Any],
     return tuple((tuple(t for t in tokens if t != adapter.spec.pad_id), probability) for tokens, probability in strings)
 
 
-def _coverage(layout: Layout, s: int, steps: Sequence[tuple[Node, Taken]], adapter: ModelAdapter[Any]) -> float:
-    if not steps:
-        return 1.0
-    slot, lattice = layout.canvas.slots[s], layout.lattices[s]
-    states = [node.hidden[slot.start + taken.move.position] for node, taken in steps if node.hidden is not None]
-    hidden = torch.stack(states)
-    total = log_mass(adapter.head(hidden), adapter.spec.mask_id)
-    lowest = 0.0
-    for row, (_, taken) in enumerate(steps):
-        legal = torch.as_tensor(np.unique(lattice.layers[taken.move.position].tokens), device=hidden.device)
-        mass = torch.logsumexp(adapter.head(hidden[row : row + 1], legal), dim=-1)[0] - total[row]
-        lowest = min(lowest, float(mass))
-    return math.exp(lowest)
+def _masses(layout: Layout, steps: Sequence[tuple[Node, Taken]], adapter: ModelAdapter[Any]) -> list[float]:
+    """Of every committed position, the model's raw probability of the tokens that were legal there.
+
+    The whole vocabulary is multiplied, which takes as long for a few positions as for one, so they are taken together.
+    """
+    out: list[float] = []
+    for at in range(0, len(steps), POSITIONS):
+        some = steps[at : at + POSITIONS]
+        hidden = torch.stack([_state(layout, *step) for step in some])
+        logits = adapter.head(hidden)
+        total = log_mass(logits, adapter.spec.mask_id)
+        for row, (_, taken) in enumerate(some):
+            lattice = layout.lattices[taken.move.slot]
+            legal = torch.as_tensor(np.unique(lattice.layers[taken.move.position].tokens), device=hidden.device)
+            out.append(min(1.0, float(torch.exp(torch.logsumexp(logits[row, legal], dim=-1) - total[row]))))
+    return out
+
+
+def _state(layout: Layout, node: Node, taken: Taken) -> torch.Tensor:
+    """The hidden state that a committed position was read from."""
+    assert node.hidden is not None, "a commit without its pass"
+    return node.hidden[layout.canvas.slots[taken.move.slot].start + taken.move.position]

@@ -44,6 +44,22 @@ def test_shared_prefix_attention_is_attention_over_the_concatenation(
                 torch.testing.assert_close(out[r, t, h], weights @ values[seen], atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize(("length", "prefix", "own"), [(1, 40, 1), (50, 350, 50), (300, 0, 300), (290, 65, 290)])
+def test_in_bfloat16_attention_is_the_same_but_for_rounding_and_whatever_other_rows_there_are(length: int, prefix: int, own: int) -> None:
+    torch.manual_seed(length)
+    rows, heads, groups, dim = 5, 9, 3, 64
+    query = torch.randn(rows, length, heads, dim).bfloat16()
+    shared_k, shared_v = torch.randn(2, groups, prefix, dim).bfloat16()
+    own_k, own_v = torch.randn(2, rows, groups, own, dim).bfloat16()
+    mask = torch.ones(1, length, own, dtype=torch.bool).tril()
+    found = fused.shared_prefix_attention(query, shared_k, shared_v, own_k, own_v, mask)
+    exact = reference.shared_prefix_attention(*(x.float() for x in (query, shared_k, shared_v, own_k, own_v)), mask)
+    torch.testing.assert_close(found.float(), exact, atol=0.04, rtol=0.02)
+    for row in range(rows):
+        alone = fused.shared_prefix_attention(query[row : row + 1], shared_k, shared_v, own_k[row : row + 1], own_v[row : row + 1], mask)
+        assert torch.equal(alone[0], found[row]), row
+
+
 @pytest.mark.parametrize("shared_prefix_attention", IMPLEMENTATIONS)
 def test_a_query_that_sees_nothing_yields_zeros(shared_prefix_attention: Any) -> None:
     out = shared_prefix_attention(

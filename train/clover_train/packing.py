@@ -10,6 +10,7 @@ import torch
 
 from clover_engine.models.llama import Part
 from clover_train.evidence import Span
+from clover_train.recipe import SHIPPED
 from clover_train.rows import Branch, Row
 
 IGNORE = -100
@@ -69,10 +70,13 @@ class Batch:
     groups: int
 
 
-def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Random, previous: Sequence[int]) -> list[int]:
+def masked_positions(
+    slots: Sequence[tuple[int, int]], copy: int, rng: random.Random, previous: Sequence[int], whole: float = SHIPPED.whole_slots
+) -> list[int]:
     """Which block positions a copy masks: copy 0 all slots, odd copies some, even ones the complement if there is any.
 
-    Of the slots that an odd copy does not mask as a whole, some of several tokens are begun: inference fills them from left to right.
+    A share `whole` of the odd ones masks slots as a whole, the rest token by token. Of the slots that an odd copy does not mask as a whole,
+    some of several tokens are begun: inference fills them from left to right.
     """
     everything = [p for start, length in slots for p in range(start, start + length)]
     if copy == 0:
@@ -82,7 +86,7 @@ def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Ra
         if rest:
             return rest
     rate = rng.random()
-    if rng.random() < 0.75 or len(everything) == len(slots):
+    if rng.random() < whole or len(everything) == len(slots):
         chosen = [s for s in slots if rng.random() < rate] or [rng.choice(slots)]
         begun = [s for s in slots if s not in chosen and s[1] > 1 and rng.random() < BEGUN]
         # Mostly short beginnings: the rest of a wide slot is padding.
@@ -91,9 +95,9 @@ def masked_positions(slots: Sequence[tuple[int, int]], copy: int, rng: random.Ra
     return [p for p in everything if rng.random() < rate] or [rng.choice(everything)]
 
 
-def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) -> Batch:
+def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random, whole: float = SHIPPED.whole_slots) -> Batch:
     """Pack rows as [shared | questions, copy 0, copy 1, … | questions, copy 0, …], one after the other."""
-    packed = [_pack(row, copies, mask_id, rng) for row in rows]
+    packed = [_pack(row, copies, mask_id, rng, whole) for row in rows]
     parts: list[Part] = []
     looks: list[Look] = []
     pointings: list[Pointing] = []
@@ -118,7 +122,7 @@ def collate(rows: Sequence[Row], copies: int, mask_id: int, rng: random.Random) 
     return Batch(ids, positions, tuple(parts), targets, full, hints, tuple(looks), tuple(pointings), groups)
 
 
-def _pack(row: Row, copies: int, mask_id: int, rng: random.Random) -> tuple[torch.Tensor, ...]:
+def _pack(row: Row, copies: int, mask_id: int, rng: random.Random, whole: float) -> tuple[torch.Tensor, ...]:
     """ids, positions, targets, full and hints of one row, each (T,)."""
     prefix = len(row.material)
     length = prefix + row.tail(copies)
@@ -134,7 +138,7 @@ def _pack(row: Row, copies: int, mask_id: int, rng: random.Random) -> tuple[torc
         at += q
         clean, chosen = torch.tensor(branch.block), list[int]()
         for k in range(branch.copies(copies)):
-            chosen = masked_positions(branch.slots, k, rng, chosen)
+            chosen = masked_positions(branch.slots, k, rng, chosen, whole)
             where = at + torch.tensor(chosen)
             ids[at : at + b], positions[at : at + b] = clean, torch.arange(prefix + q, prefix + q + b)
             ids[where] = mask_id

@@ -92,8 +92,17 @@ class Row:
 class RowBuilder:
     """Groups to rows, with the shuffles that keep the model from leaning on positions or particular codes."""
 
-    def __init__(self, tokenizer: Tokenizer, pad_id: int, rng: random.Random, verbatim: float = VERBATIM, once: bool = False) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        pad_id: int,
+        rng: random.Random,
+        verbatim: float = VERBATIM,
+        once: bool = False,
+        shuffled: bool = True,
+    ) -> None:
         self._tokenizer, self._pad, self._rng, self._verbatim, self._once = tokenizer, pad_id, rng, verbatim, once
+        self._shuffled = shuffled
         self._letters = code_letters(tokenizer)
         self._prompter = Prompter(tokenizer)
 
@@ -150,7 +159,8 @@ class RowBuilder:
         spared = EASY if world.family in ("contract", "alert", "dispatch", "chain") else frozenset[str]()
         keys = [key for key in world.questions if key not in spared or rng.random() < 0.35]
         rng.shuffle(keys)
-        return keys[: rng.randint(min(5, len(keys)), min(8, len(keys)))]
+        chosen = keys[: rng.randint(min(5, len(keys)), min(8, len(keys)))]
+        return chosen if self._shuffled else sorted(chosen, key=list(world.questions).index)
 
     def _split(self, world: World, keys: Sequence[str], find: Finder, source: QuoteSource) -> Branch:
         """Two blocks in turn: the later one reads the committed earlier one, as request groups do."""
@@ -229,7 +239,7 @@ class RowBuilder:
     def _codes(self, question: AnyQuestion, letters: Sequence[str]) -> Codes | None:
         if not isinstance(question, (Choice, Score)):
             return None
-        return assign_codes(question, self._tokenizer, letters, verbatim=self._rng.random() < self._verbatim)
+        return assign_codes(question, self._tokenizer, letters, verbatim=not self._shuffled or self._rng.random() < self._verbatim)
 
     def _answer(self, question: AnyQuestion, codes: Codes | None, value: Any, source: QuoteSource) -> tuple[int, ...]:
         if not isinstance(question, Quote):
@@ -242,7 +252,7 @@ class RowBuilder:
     def _shuffled_letters(self) -> list[str]:
         """Mostly the codes used at inference in their order, sometimes any of the 255 in any order."""
         rng = self._rng
-        if rng.random() < 0.75:
+        if not self._shuffled or rng.random() < 0.75:
             return self._letters
         pool = self._letters[:26] if rng.random() < 0.5 else self._letters
         return rng.sample(pool, 26)
@@ -251,6 +261,8 @@ class RowBuilder:
         """Option order and slot width are the caller's choice, so the model must not depend on them. The same options stand in the
         same order throughout a block, so that later questions may point to them."""
         rng = self._rng
+        if not self._shuffled:
+            return question
         if isinstance(question, (Choice, MultiChoice)):
             shuffled = tuple(rng.sample(question.options, len(question.options)))
             return question.model_copy(update={"options": orders.setdefault(frozenset(shuffled), shuffled)})

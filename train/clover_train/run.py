@@ -25,6 +25,7 @@ from clover_engine.quant import unpack
 from clover_engine.tokenizer import Tokenizer
 from clover_train.packing import BUILD_COPY, COPY, IGNORE, LOOKUP, READ, RELATE, Batch
 from clover_train.public import load
+from clover_train.recipe import SHIPPED, Recipe
 from clover_train.stream import batches
 from clover_train.wiring import wire
 
@@ -35,7 +36,7 @@ base model those of LOOKUP already attend to earlier mentions of the same token,
 assert len(LOOKS) == BUILD_COPY + 1
 POINTER = (0.85, (1, 2))
 """Depth of the layer, and the key/value heads whose query heads point to the evidence of an answer, between them."""
-HINT_WEIGHT, LOOK_WEIGHT, PAD_WEIGHT, POINT_WEIGHT = 0.5, 3.0, 0.1, 0.3
+PAD_WEIGHT, POINT_WEIGHT = 0.1, 0.3
 MASK_TOKEN, PAD_TOKEN = "<empty_output>", "<file_sep>"
 
 
@@ -55,6 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save-every", type=int, default=50)
     parser.add_argument("--public", type=Path, nargs="*", default=(), help="training halves of public labelled groups, to mix in")
+    parser.add_argument("--recipe", type=json.loads, default={}, help="what to change of the recipe (recipe.py), as JSON")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--wire", action="store_true", help="lend the look-up path its value and output weights first (wiring.py)")
     return parser.parse_args()
@@ -83,7 +85,7 @@ def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiff
 
 
 def losses(
-    model: LlamaBlockDiffusion, batch: Batch, mask_id: int, pad_id: int, allowed: torch.Tensor | None = None
+    model: LlamaBlockDiffusion, batch: Batch, mask_id: int, pad_id: int, allowed: torch.Tensor | None = None, recipe: Recipe = SHIPPED
 ) -> tuple[torch.Tensor, dict[str, float | None]]:
     """Weighted mean cross-entropy over masked slot tokens, each predicted from the position before it (in-block shift).
 
@@ -124,10 +126,11 @@ def losses(
     fan = model.config.heads // model.config.kv_heads
     heads = [slice(group * fan, (group + 1) * fan) for _, group in LOOKS]
     look_loss = _look_loss(batch, [[w[:, h] for w in watch[layer]] for layer, h in zip(layers, heads, strict=True)])
-    weight = torch.where(targets == pad_id, PAD_WEIGHT, 1.0)
+    weight = torch.where(targets == pad_id, PAD_WEIGHT, 1.0) * torch.where(full, recipe.full_weight, 1.0)
     point_loss = _point_loss(batch, [w[:, [group * fan + i for group in POINTER[1] for i in range(fan)]] for w in watch[pointer]])
     report |= {"look": round(look_loss.item(), 4), "point": round(point_loss.item(), 4)}
-    return (each * weight).sum() / weight.sum() + HINT_WEIGHT * hint_loss + LOOK_WEIGHT * look_loss + POINT_WEIGHT * point_loss, report
+    helped = recipe.hint_weight * hint_loss + recipe.look_weight * look_loss + POINT_WEIGHT * point_loss
+    return (each * weight).sum() / weight.sum() + helped, report
 
 
 def _point_loss(batch: Batch, watched: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -178,6 +181,7 @@ def rate(step: int, args: argparse.Namespace) -> float:
 
 def main() -> None:
     args = arguments()
+    recipe = Recipe(**args.recipe)
     groups = load(args.public)  # first: what must not be trained on is told before minutes have passed
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
@@ -200,10 +204,10 @@ def main() -> None:
         relate, lookup, read, copier = ((int(args.layers * LOOKS[s][0]), LOOKS[s][1]) for s in (RELATE, LOOKUP, READ, COPY))
         wire(model, [_to(b, device) for b in islice(batches(tokenizer, args.seed, mask_id, pad_id), 3)], (relate, lookup, read), copier)
     log = (args.out / "log.jsonl").open("a")
-    stream = batches(tokenizer, args.seed, mask_id, pad_id, first, groups)
+    stream = batches(tokenizer, args.seed, mask_id, pad_id, first, groups, recipe)
     for step, batch in enumerate(islice(stream, args.steps - first), first):
         began = time.perf_counter()
-        report = _step(model, optimizer, _to(batch, device), (mask_id, pad_id), rate(step, args))
+        report = _step(model, optimizer, _to(batch, device), (mask_id, pad_id), rate(step, args), recipe)
         seen += batch.groups
         entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": batch.ids.numel()}
         log.write(json.dumps({**entry, "seconds": round(time.perf_counter() - began, 2)}) + "\n")
@@ -215,11 +219,11 @@ def main() -> None:
 
 
 def _step(
-    model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, special: tuple[int, int], lr: float
+    model: LlamaBlockDiffusion, optimizer: torch.optim.Optimizer, batch: Batch, special: tuple[int, int], lr: float, recipe: Recipe
 ) -> dict[str, float | None]:
     for group in optimizer.param_groups:
         group["lr"] = lr
-    loss, report = losses(model, batch, *special)
+    loss, report = losses(model, batch, *special, recipe=recipe)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()

@@ -10,6 +10,7 @@ from clover_engine.tokenizer import Tokenizer
 from clover_train import public
 from clover_train.groups import PHRASES, Split, World, Writer
 from clover_train.packing import Batch, collate
+from clover_train.recipe import SHIPPED, Recipe
 from clover_train.rows import Row, RowBuilder
 from clover_train.worlds import alert, board, chain, contract, dispatch, record, scenario, tool
 
@@ -34,8 +35,6 @@ SEVERAL = 0.8
 """Share of rows with several cases; the others have one."""
 PUBLIC_ROWS = 4
 """Rows of public groups in a batch, of any set as often as of any other; the batch then has every other entry of ROWS in turn."""
-COPIES = 2
-"""Noisy copies of a joint block."""
 
 
 def families(split: Split) -> list[str]:
@@ -60,25 +59,32 @@ def worlds(seed: int, split: Split, total: int, family: str) -> list[World]:
 
 
 def batches(
-    tokenizer: Tokenizer, seed: int, mask_id: int, pad_id: int, start: int = 0, groups: Sequence[tuple[str, World]] = ()
+    tokenizer: Tokenizer,
+    seed: int,
+    mask_id: int,
+    pad_id: int,
+    start: int = 0,
+    groups: Sequence[tuple[str, World]] = (),
+    recipe: Recipe = SHIPPED,
 ) -> Iterator[Batch]:
     """Batches of one row for each entry of ROWS; where there are public groups, for every other entry, and PUBLIC_ROWS of those.
 
-    Batch i is a function of the seed, the groups and i alone: a resumed run goes on from `start` at once.
+    Batch i is a function of the seed, the groups, the recipe and i alone: a resumed run goes on from `start` at once.
     """
+    mixture = tuple(((family,), 2) for family in recipe.families) or ROWS
     sets: dict[str, list[tuple[str, World]]] = {}
     for group in groups:
         sets.setdefault(group[1].family, []).append(group)
     for index in count(start):
         rng = random.Random(f"rows-{seed}-{index}")
-        builder = RowBuilder(tokenizer, pad_id, rng)
+        builder = RowBuilder(tokenizer, pad_id, rng, shuffled=recipe.shuffled)
         rows: list[Row] = []
         step, turn = (2, index // 2) if groups else (1, index)
-        for number, (families, most) in list(enumerate(ROWS))[index % step :: step]:
+        for number, (families, most) in list(enumerate(mixture))[index % step :: step]:
             family = families[turn % len(families)]
             together = cases(family, "train", f"{seed}-{index}-{number}", most if rng.random() < SEVERAL else 1)
             rows.append(builder.build(together))
         if groups:
             drawn = [rng.choice(sets[rng.choice(list(sets))]) for _ in range(PUBLIC_ROWS)]
             rows += [public.row(builder, tokenizer, *group, rng) for group in drawn]
-        yield collate(rows, COPIES, mask_id, rng)
+        yield collate(rows, recipe.copies_at(index), mask_id, rng, recipe.whole_slots)
