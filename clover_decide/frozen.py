@@ -26,6 +26,9 @@ class FrozenMap(Mapping[K, V]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
     def __repr__(self) -> str:
         return repr(self._items)
 

@@ -152,6 +152,11 @@ def _check_type(told: str) -> None:
     if kind not in ("", "application/json", "application/x-www-form-urlencoded", "text/plain") and not kind.endswith("+json"):
         message = f"a {kind[:60]} body is not understood; accepted: application/json (images are not read)"
         raise Problem(415, "media_type_error", message)
+    charset = next(
+        (value for name, _, value in (part.partition("=") for part in told.split(";")[1:]) if name.strip().lower() == "charset"), ""
+    )
+    if charset.strip(' "').lower() not in ("", "utf-8", "utf8", "us-ascii"):
+        raise Problem(415, "media_type_error", f"a body in {charset.strip()[:60]} is not understood; accepted: utf-8")
 
 
 def _plain(headers: list[tuple[bytes, bytes]], length: int) -> list[tuple[bytes, bytes]]:

@@ -167,9 +167,10 @@ def test_a_decision_is_frozen_and_json_ready(random_decider: Decider) -> None:
     assert "<table>" in decision._repr_html_() and "Something" not in decision._repr_html_().split("<tr>")[0]
 
 
-def test_a_decision_can_be_pickled_and_copied(random_decider: Decider) -> None:
+def test_a_decision_can_be_pickled_copied_and_hashed(random_decider: Decider) -> None:
     decision = random_decider.decide("Something.", {"a": Score("How?", levels=["lo", "hi"])}, independent=True)
     assert pickle.loads(pickle.dumps(decision)) == copy.deepcopy(decision) == decision
+    assert {decision: 1}[copy.deepcopy(decision)] == 1
     decision.as_dict()["usage"]["passes"] = 99
     assert decision.usage.passes != 99
 
