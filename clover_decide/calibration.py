@@ -1,4 +1,5 @@
-"""Probabilities that were fitted to what happened: a line or a temperature a question type, and a line for all answers together.
+"""Probabilities that were fitted to what happened: a line or a temperature a question type, a line for all answers together, and perhaps
+what is usually answered.
 
 A calibration belongs to one model, one mode and one effort, and perhaps to one question set; it is refused for others.
 `clover-decide calibrate` fits one on labelled groups.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -36,6 +37,9 @@ class Calibration:
     temperatures, shifts: by question type; a distribution becomes p_i^(1/T), normalised (Guo et al. 2017), a single probability has its
         log odds divided by T and the shift added (Platt 1999), which a type that is wrong more often than not needs.
         The options of a multiple choice stay as they are.
+    offsets: by question and answer ("true" and "false" of a yes/no question, options, numbers of levels), added to its log odds where
+        it is read, before anything is scaled: what labelled groups say is usually answered (the bias of vector scaling, Guo et al. 2017).
+        Unlike all else here they change answers, and rules and later answers see them.
     slope, intercept: of the log odds of the probability of all answers together (Platt 1999).
     model: fingerprint of the weights. questions: hash of the question set it was fitted for, None for any. groups: how many it was fitted
         on, of the set with the hash `data`.
@@ -51,6 +55,7 @@ class Calibration:
     groups: int
     data: str
     shifts: Mapping[str, float] = field(default_factory=FrozenMap[str, float])
+    offsets: Mapping[str, Mapping[str, float]] = field(default_factory=FrozenMap[str, Mapping[str, float]])
 
     def check_model(self, fingerprint: str) -> None:
         """Raise ModelError unless it was fitted for these weights."""
@@ -87,7 +92,9 @@ class Calibration:
         return scaled(probability, self.slope, self.intercept)
 
     def as_dict(self) -> dict[str, Any]:
-        return {"calibration": 1, **asdict(self), "temperatures": dict(self.temperatures), "shifts": dict(self.shifts)}
+        made = {name: dict(getattr(self, name)) for name in ("temperatures", "shifts")}
+        offsets = {key: dict(added) for key, added in self.offsets.items()}
+        return {"calibration": 1, **{f.name: getattr(self, f.name) for f in fields(self)}, **made, "offsets": offsets}
 
 
 def questions_hash(questions: QuestionSet) -> str:
@@ -128,9 +135,12 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         raise FormatError("not a calibration of version 1", path=path, accepted="a file that `clover-decide calibrate` wrote")
     try:
         made = Calibration(**{name: value for name, value in data.items() if name != "calibration"})
-        if not isinstance(made.temperatures, Mapping) or not isinstance(made.shifts, Mapping):
+        if not all(isinstance(mapping, Mapping) for mapping in (made.temperatures, made.shifts, made.offsets)):
+            raise TypeError
+        if not all(isinstance(added, Mapping) for added in made.offsets.values()):
             raise TypeError
         temperatures, shifts = dict(made.temperatures), dict(made.shifts)
+        offsets = {key: FrozenMap(added) for key, added in made.offsets.items()}
     except (TypeError, ValueError):
         raise FormatError(
             "fields are missing, unknown or of the wrong type", path=path, accepted=", ".join(Calibration.__annotations__)
@@ -144,6 +154,7 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         ("temperatures", all(_number(t, 0.01, 100.0) for t in temperatures.values()), "numbers from 0.01 to 100"),
         ("shifts", not set(shifts) - (set(QUESTION_TYPES) - set(CLOSED)), ", ".join(t for t in QUESTION_TYPES if t not in CLOSED)),
         ("shifts", all(_number(s, -100.0, 100.0) for s in shifts.values()), "numbers from -100 to 100"),
+        ("offsets", all(_number(o, -20.0, 20.0) for added in offsets.values() for o in added.values()), "numbers from -20 to 20"),
         ("slope", _number(made.slope, 0.0, 100.0), "a number from 0 to 100"),
         ("intercept", _number(made.intercept, -100.0, 100.0), "a number from -100 to 100"),
         ("groups", isinstance(made.groups, int) and not isinstance(made.groups, bool) and made.groups >= 0, "a whole number from 0"),
@@ -151,7 +162,7 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
     ):
         if not good:
             raise FormatError("not a value of a calibration", path=f"{path}.{name}", given=data.get(name), accepted=accepted)
-    return replace(made, temperatures=FrozenMap(temperatures), shifts=FrozenMap(shifts))
+    return replace(made, temperatures=FrozenMap(temperatures), shifts=FrozenMap(shifts), offsets=FrozenMap(offsets))
 
 
 def shipped_calibrations(folder: Path, fingerprint: str) -> tuple[Calibration, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,6 +91,18 @@ class Decider:
     def dtype(self) -> str:
         """The number type it computes in, such as "int8"."""
         return self._engine.dtype
+
+    def calibrated(self, calibration: Calibration | None) -> Decider:
+        """The same loaded model with another calibration, or with none.
+
+        Raises:
+            ModelError: it is of another model.
+        """
+        if calibration is not None:
+            calibration.check_model(self.fingerprint)
+        other = copy.copy(self)
+        other.calibration, other.shipped = calibration, ()
+        return other
 
     @classmethod
     def from_engine(cls, engine: Engine, name: str = "custom", batch: int = 1) -> Decider:
@@ -183,8 +196,7 @@ class Decider:
             solo = self._read([solo_plan], question_set, alone) if alone and solo_plan else None
         end = time.perf_counter()
         timing = Timing(end - began, middle - start, end - middle if solo else 0.0)
-        who = Answerer(self.model, self._engine.fingerprint, self._engine.dtype, self.calibration, self.shipped)
-        return assembled(who, plans[0], question_set, options, reading, solo, timing)
+        return assembled(self._who, plans[0], question_set, options, reading, solo, timing)
 
     def decide_many(self, materials: Iterable[Any], questions: Any, **options: Any) -> Iterator[Decision | CloverError]:
         """The same questions about many materials, in order. A bad material yields its error and stops nothing.
@@ -242,8 +254,14 @@ class Decider:
         from clover_decide.planning import make_plan
 
         engine, alone = self._engine, options.mode == "independent"
-        groups = None if alone else options.groups
-        return make_plan(engine.tokenizer, engine.spec, material, facts, questions, alone=alone, groups=groups, permutation=permutation)
+        how = {"alone": alone, "groups": None if alone else options.groups, "permutation": permutation}
+        fitted = self._who.fitted(options.mode)
+        offsets = fitted.offsets if fitted is not None else None
+        return make_plan(engine.tokenizer, engine.spec, material, facts, questions, **how, offsets=offsets)
+
+    @property
+    def _who(self) -> Answerer:
+        return Answerer(self.model, self._engine.fingerprint, self._engine.dtype, self.calibration, self.shipped)
 
     def _read(self, plans: Sequence[Plan], questions: QuestionSet, options: Options, watch: Watch | None = None) -> Reading:
         from clover_decide.answering import read_dependence

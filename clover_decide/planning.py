@@ -66,12 +66,14 @@ def make_plan(
     alone: bool = False,
     groups: Sequence[Sequence[str]] | None = None,
     permutation: int = 0,
+    offsets: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Plan:
     """Compile a request completely, so that whatever is wrong with it shows before the model runs.
 
     With `alone` every question is a block of its own, all of them rows over the same material; otherwise blocks follow
     each other, and a later one reads the earlier ones. Within a block questions, and within a question options, stand in the
-    order of number `permutation` (see `ordering`), whatever order they were given in.
+    order of number `permutation` (see `ordering`), whatever order they were given in. offsets: what is added to the logits of answers, by
+    question and name.
 
     Raises:
         LimitError: the request does not fit the model's context, or questions that must share a block do not fit one.
@@ -85,7 +87,7 @@ def make_plan(
     items = questions.questions
     codes = {key: assign_codes(q, tokenizer, letters) if isinstance(q, (Choice, Score)) else None for key, q in items.items()}
     keyed = [ordered_keys(keys, items, permutation) for keys in planned]
-    blocks = [_compile(keys, questions, codes, material, facts, tokenizer, prompter, spec) for keys in keyed]
+    blocks = [_compile(keys, questions, codes, material, facts, tokenizer, prompter, spec, offsets or {}) for keys in keyed]
     sizes = [len(b.asking) + len(b.canvas.ids) for b in blocks]
     tail = max(sizes) if alone else sum(sizes) + (len(blocks) - 1) * len(prompter.next_turn)
     _fit(len(prefix) + tail, spec)
@@ -116,11 +118,12 @@ def _compile(
     tokenizer: Tokenizer,
     prompter: Prompter,
     spec: ModelSpec,
+    offsets: Mapping[str, Mapping[str, float]],
 ) -> Block:
     templates: list[SlotTemplate] = []
     for number, key in enumerate(keys, 1):
         question = questions.questions[key]
-        templates.append(slot_template(number, f"questions.{key}", question, codes[key], material, tokenizer, facts))
+        templates.append(slot_template(number, f"questions.{key}", question, codes[key], material, tokenizer, facts, offsets.get(key)))
     try:
         canvas = build_canvas(templates, tokenizer, max(spec.block_sizes))
     except CanvasError as error:

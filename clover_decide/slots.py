@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from string import digits
@@ -108,8 +108,9 @@ def slot_template(
     material: Material,
     tokenizer: Tokenizer,
     facts: Sequence[Fact] = (),
+    offsets: Mapping[str, float] | None = None,
 ) -> SlotTemplate:
-    """The answer line of a question.
+    """The answer line of a question. offsets: what is added to the logits of its answers, by name (see `Calibration.offsets`).
 
     Raises:
         QuestionError: a pattern that cannot be compiled, matches nothing, or does not fit its tokens.
@@ -125,7 +126,34 @@ def slot_template(
         raise QuestionError(f"{problem} {width} tokens", path=path, given=width, accepted="a larger max_tokens, or other bounds") from None
     likely = tuple(tokenizer.encode_cached(text) for text in stated_texts(question, material, facts))
     example = tuple(tokenizer.encode_cached(_example(question, codes)))
-    return SlotTemplate(f"{number}:", "\n", automaton, width, example, likely, FAVOUR.get(question.type, 0.0))
+    return SlotTemplate(
+        f"{number}:",
+        "\n",
+        automaton,
+        width,
+        example,
+        likely,
+        FAVOUR.get(question.type, 0.0),
+        _offsets(question, codes, offsets or {}, tokenizer),
+    )
+
+
+def _offsets(
+    question: AnyQuestion, codes: Codes | None, offsets: Mapping[str, float], tokenizer: Tokenizer
+) -> tuple[tuple[int, float], ...]:
+    """By the token that stands for each answer; none for types whose answers are not listed."""
+    match question:
+        case Boolean():
+            tokens = {name: tokenizer.encode_cached(text)[0] for name, text in (("true", " yes"), ("false", " no"))}
+        case Choice():
+            assert codes is not None
+            tokens = dict(zip((option.value for option in question.options), codes.ids, strict=True))
+        case Score():
+            assert codes is not None
+            tokens = {str(level): token for level, token in enumerate(codes.ids)}
+        case _:
+            return ()
+    return tuple((token, offsets[name]) for name, token in tokens.items() if name in offsets)
 
 
 def _example(question: AnyQuestion, codes: Codes | None) -> str:

@@ -18,7 +18,8 @@ class Slot:
     """The masked positions `start` .. `start + length` of one answer, and the token strings it may hold.
 
     Strings shorter than the slot are filled with the model's pad token. `likely` are strings of which the caller knows that they are
-    likelier than the model may have it, by `favour` in log odds at every piece where something else could be said.
+    likelier than the model may have it, by `favour` in log odds at every piece where something else could be said. `offsets` are
+    added to the logits of single tokens wherever in the slot they may stand.
     """
 
     start: int
@@ -26,6 +27,7 @@ class Slot:
     automaton: TokenAutomaton
     likely: tuple[tuple[int, ...], ...] = ()
     favour: float = 0.0
+    offsets: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class SlotTemplate:
     example: tuple[int, ...]
     likely: tuple[tuple[int, ...], ...] = ()
     favour: float = 0.0
+    offsets: tuple[tuple[int, float], ...] = ()
 
 
 def build_canvas(templates: Sequence[SlotTemplate], tokenizer: Tokenizer, largest: int) -> Canvas:
@@ -72,7 +75,7 @@ def build_canvas(templates: Sequence[SlotTemplate], tokenizer: Tokenizer, larges
         if template.example and tokenizer.encode_cached(filled) != (*before, *template.example, *after):
             raise CanvasError(f"slot boundaries of {filled!r} do not survive tokenisation")
         ids.extend(before)
-        slots.append(Slot(len(ids), template.length, template.automaton, template.likely, template.favour))
+        slots.append(Slot(len(ids), template.length, template.automaton, template.likely, template.favour, template.offsets))
         ids.extend([0] * template.length)
         ids.extend(after)
     if len(ids) > largest:

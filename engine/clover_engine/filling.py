@@ -50,11 +50,12 @@ class Bonus:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A canvas ready to be filled: each slot's lattice, and its allowed tokens on the model's device."""
+    """A canvas ready to be filled: each slot's lattice, and on the model's device its allowed tokens and what is added to their logits."""
 
     canvas: Canvas
     lattices: tuple[Lattice, ...]
     allowed: tuple[torch.Tensor, ...]
+    offsets: tuple[torch.Tensor | None, ...]
     favoured: tuple[Mapping[tuple[int, ...], Ints], ...]
     """For each slot, by what has been committed in it, the tokens with which one of its likely strings goes on."""
 
@@ -63,8 +64,9 @@ class Layout:
         """Raises EmptyLanguageError if a slot's automaton has no string that fits the slot."""
         lattices = tuple(slot.automaton.unroll(slot.length, adapter.spec.pad_id) for slot in canvas.slots)
         allowed = tuple(torch.as_tensor(lattice.allowed, device=adapter.device) for lattice in lattices)
+        offsets = tuple(_offsets(slot, lattice, adapter.device) for slot, lattice in zip(canvas.slots, lattices, strict=True))
         favoured = tuple(_favoured(slot, lattice, adapter.spec.pad_id) for slot, lattice in zip(canvas.slots, lattices, strict=True))
-        return cls(canvas, lattices, allowed, favoured)
+        return cls(canvas, lattices, allowed, offsets, favoured)
 
     def start(self) -> Filling:
         """Nothing committed but what is forced."""
@@ -103,6 +105,13 @@ class Layout:
         return ids, masked
 
 
+def _offsets(slot: Slot, lattice: Lattice, device: torch.device) -> torch.Tensor | None:
+    if not slot.offsets:
+        return None
+    added = dict(slot.offsets)
+    return torch.tensor([added.get(int(token), 0.0) for token in lattice.allowed], device=device)
+
+
 def _favoured(slot: Slot, lattice: Lattice, pad: int) -> Mapping[tuple[int, ...], Ints]:
     table: dict[tuple[int, ...], set[int]] = {}
     for string in slot.likely:
@@ -131,7 +140,8 @@ def read_scores(adapter: ModelAdapter[Any], layout: Layout, filling: Filling, hi
     for s in layout.open(filling):
         slot = layout.canvas.slots[s]
         logits = adapter.head(hidden[slot.start : slot.start + slot.length], layout.allowed[s])
-        logs = torch.log_softmax(logits, dim=-1).double().cpu().numpy()
+        added = layout.offsets[s]
+        logs = torch.log_softmax(logits if added is None else logits + added, dim=-1).double().cpu().numpy()
         out[s] = SlotScores(logs, exact.ahead(layout.lattices[s], logs))
     return out
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from clover_decide.cli.options import DtypeOption
+from clover_decide.cli.options import CalibrationOption, DtypeOption
 from clover_decide.errors import InputError
 from clover_eval.cli_evidence import evidence
 from clover_eval.cli_options import FilterOption, FormatOption, ReportOption, SetArgument, SubsetOption, chosen
@@ -55,6 +55,7 @@ def run(
     fmt: FormatOption = "groups",
     model: Annotated[str, typer.Option(help="The local model: a shipped one's name or a folder.")] = "clover-mini",
     dtype: DtypeOption = "auto",
+    calibration: CalibrationOption = "shipped",
     facts: Annotated[bool, typer.Option(help="Derive facts from the material (local model).")] = True,
     fit: Annotated[str, typer.Option(help="The set that baselines are fitted on; a file in the same --format.")] = "linked-val",
     wire_model: Annotated[str, typer.Option(help="The model name sent to servers.")] = "jev-latest",
@@ -75,7 +76,15 @@ def run(
     folder = out or Path("eval-results") / source.name
     _check_use(source, groups, vary or [], fit if set(runner or []) & FITTED else "", fmt)
     tasks = _tasks(
-        mode or ([] if runner else ["independent", "joint"]), runner or [], vary or [], model, dtype, facts, fit, fmt, wire_model, timeout
+        mode or ([] if runner else ["independent", "joint"]),
+        runner or [],
+        vary or [],
+        {"model": model, "dtype": dtype, "calibration": None if calibration == "none" else calibration},
+        facts,
+        fit,
+        fmt,
+        wire_model,
+        timeout,
     )
     began = time.perf_counter()
     with _progress(len(tasks) * len(groups)) as (advance, failures):
@@ -159,8 +168,7 @@ def _tasks(
     modes: list[str],
     specs: list[str],
     vary: list[str],
-    model: str,
-    dtype: str,
+    loading: dict[str, Any],
     facts: bool,
     fit: str,
     fmt: str,
@@ -177,7 +185,7 @@ def _tasks(
             raise InputError("unknown value", path=path, given=unknown[0], accepted=", ".join(known))
     key = os.environ.get("CLOVER_EVAL_KEY")
     others = [make_other(spec, fit=fit, fmt=fmt, model=wire_model, key=key, timeout=timeout) for spec in specs]
-    local = make_local(modes, Decider(model, dtype=dtype), "auto" if facts else "off") if modes else []
+    local = make_local(modes, Decider(**loading), "auto" if facts else "off") if modes else []
     runners = {runner.name: runner for runner in [*local, *others]}
     for runner in [*local, *others]:
         if runner.identity != runners[runner.name].identity:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from clover_decide.cli.options import DtypeOption
 from clover_decide.errors import InputError
-from clover_eval.cli_options import check_folder
+from clover_eval.cli_options import FormatOption, check_folder
 from clover_eval.datasets import subset
 from clover_eval.fitting import Asked, ask_all, check, fit
+from clover_eval.offsets import crossed, learn
+from clover_eval.public import load_as
 from clover_eval.reliability import Outcome, threshold_for
-from clover_eval.sets import SETS, LoadedSet, load_set
+from clover_eval.sets import SETS, LoadedSet
+
+if TYPE_CHECKING:
+    from clover_decide import Decider
 
 SetArgument = Annotated[str, typer.Argument(metavar="SET", help="linked-val, or a file of labelled groups.")]
 ModeOption = Annotated[Literal["joint", "independent"], typer.Option(help="The mode it is for.")]
@@ -30,6 +35,10 @@ def calibrate(
     mode: ModeOption = "joint",
     effort: EffortOption = "standard",
     some: SubsetOption = None,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="Also learn what each question is usually answered, which changes answers; asks twice.")
+    ] = False,
+    fmt: FormatOption = "groups",
     model: ModelOption = "clover-mini",
     dtype: DtypeOption = "auto",
 ) -> None:
@@ -37,13 +46,20 @@ def calibrate(
 
     clover-decide calibrate my-groups.jsonl -o calibration.json
 
+    clover-decide calibrate my-groups.jsonl --offsets
+
     Use it with `Decider(calibration="calibration.json")` or `decide --calibration calibration.json`. The errors printed are those of
     halves that it was not fitted to; the file is fitted to everything.
     """
     check_folder(output)
-    source, asked = _asked(data, some, model, dtype, mode, effort, None)
+    source, decider, asked = _asked(data, some, fmt, model, dtype, mode, effort, None)
+    learned = learn(asked) if offsets else None
+    if offsets:
+        before, asked = asked, crossed(decider, asked, source)
+        told = [f"{share:.3f}" for share in (_right(before), _right(asked))]
+        print(f"answers right: {told[0]}, with offsets, held out, {told[1]}")
     checked = check(asked, source)
-    made = fit(asked, source)
+    made = fit(asked, source, learned)
     output.write_text(json.dumps(made.as_dict(), indent=1) + "\n", encoding="utf-8")
     print(f"calibration error of {checked.answers} answers: {checked.before:.3f}, held out {checked.after:.3f}")
     print(f"calibration error of {checked.groups} groups as a whole: {checked.before_groups:.3f}, held out {checked.after_groups:.3f}")
@@ -60,6 +76,7 @@ def thresholds(
     effort: EffortOption = "standard",
     some: SubsetOption = None,
     calibration: Annotated[str, typer.Option(help="A calibration file; shipped: the model's own; none.")] = "shipped",
+    fmt: FormatOption = "groups",
     model: ModelOption = "clover-mini",
     dtype: DtypeOption = "auto",
 ) -> int:
@@ -70,7 +87,7 @@ def thresholds(
     Chosen on one half of the groups and checked on the other. The exit code is 1 if no threshold reaches the accuracy.
     """
     check_folder(output)
-    _, asked = _asked(data, some, model, dtype, mode, effort, calibration)
+    _, _, asked = _asked(data, some, fmt, model, dtype, mode, effort, calibration)
     outcomes = [Outcome(item.decision[key].probability, right, item.group.cluster) for item in asked for key, right in item.right.items()]
     found = threshold_for(outcomes, accuracy)
     if found.threshold is None:
@@ -87,11 +104,11 @@ def thresholds(
 
 
 def _asked(
-    data: str, size: int | None, model: str, dtype: str, mode: str, effort: str, calibration: str | None
-) -> tuple[LoadedSet, list[Asked]]:
+    data: str, size: int | None, fmt: str, model: str, dtype: str, mode: str, effort: str, calibration: str | None
+) -> tuple[LoadedSet, Decider, list[Asked]]:
     from clover_decide import Decider
 
-    source = load_set(data)
+    source = load_as(data, fmt)
     if source.name in SETS and source.name != "linked-val":
         raise InputError("a test set", path="SET", given=data, accepted="linked-val, or a file of labelled groups that are not tested on")
     groups = subset(source.groups, size) if size else source.groups
@@ -101,4 +118,9 @@ def _asked(
         asked.append(item)
         print(f"\r{len(asked)} of {len(groups)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    return source, asked
+    return source, decider, asked
+
+
+def _right(asked: list[Asked]) -> float:
+    rights = [right for item in asked for right in item.right.values()]
+    return sum(rights) / len(rights)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from clover_decide import Decider, Decision
-from clover_decide.calibration import BOUND, CLOSED, Calibration, scaled
+from clover_decide.calibration import BOUND, CLOSED, Calibration, questions_hash, scaled
 from clover_decide.decision import Effort, Mode
 from clover_decide.errors import InputError
 from clover_decide.files import short_hash
@@ -60,8 +60,10 @@ def ask_all(decider: Decider, groups: Iterable[LabelledGroup], mode: Mode, effor
         yield Asked(group, decision, {key: is_right(group, key, values[key]) for key in group.questions.questions})
 
 
-def fit(asked: Sequence[Asked], source: LoadedSet) -> Calibration:
+def fit(asked: Sequence[Asked], source: LoadedSet, offsets: Mapping[str, Mapping[str, float]] | None = None) -> Calibration:
     """By least log loss a temperature for every closed type, and a logistic line for every other one and for all answers together.
+
+    offsets: what the calibration is to have besides. It then belongs to the question set, if all groups have the same one.
 
     Raises:
         InputError: nothing to fit to.
@@ -78,8 +80,20 @@ def fit(asked: Sequence[Asked], source: LoadedSet) -> Calibration:
             slope, shifts[kind] = _line(found)
             temperatures[kind] = 1.0 / slope
     slope, intercept = _line([(item.decision.probability, all(item.right.values())) for item in asked])
-    fitted, data = FrozenMap(temperatures), source.sha256[:16]
-    return Calibration(first.fingerprint, first.mode, first.effort, None, fitted, slope, intercept, len(asked), data, FrozenMap(shifts))
+    hashes = {questions_hash(item.group.questions) for item in asked}
+    return Calibration(
+        model=first.fingerprint,
+        mode=first.mode,
+        effort=first.effort,
+        questions=hashes.pop() if offsets and len(hashes) == 1 else None,
+        temperatures=FrozenMap(temperatures),
+        slope=slope,
+        intercept=intercept,
+        groups=len(asked),
+        data=source.sha256[:16],
+        shifts=FrozenMap(shifts),
+        offsets=FrozenMap(offsets or {}),
+    )
 
 
 def check(asked: Sequence[Asked], source: LoadedSet) -> Check:
@@ -107,20 +121,23 @@ def check(asked: Sequence[Asked], source: LoadedSet) -> Check:
     return Check(len(before), len(whole_before), a, b, c, d)
 
 
+def distributions(item: Asked) -> Iterator[tuple[str, Mapping[str, float], int]]:
+    """Of every closed question whose right answer is among its options: its id, distribution, and the place of the right answer in it."""
+    for key, question in item.group.questions.questions.items():
+        gold, shares = item.group.answers[key], item.decision[key].probabilities
+        name = str(gold).lower() if question.type == "boolean" else str(gold)
+        if question.type in CLOSED and name in shares:
+            yield key, shares, list(shares).index(name)
+
+
 def _answers(asked: Sequence[Asked], kind: str) -> Iterator[tuple[list[float], int]]:
     """Of every answer of a type: its distribution and which of it is right, or [not right, right] with its probability."""
     for item in asked:
-        gold = item.group.answers
+        closed = {key: ([*shares.values()], right) for key, shares, right in distributions(item)}
         for key, question in item.group.questions.questions.items():
-            if question.type != kind:
-                continue
-            answer = item.decision[key]
-            names = list(answer.probabilities)
-            name = str(gold[key]).lower() if kind == "boolean" else str(gold[key])
-            if kind in CLOSED and name in names:
-                yield [answer.probabilities[n] for n in names], names.index(name)
-            else:
-                yield [1.0 - answer.probability, answer.probability], int(item.right[key])
+            if question.type == kind:
+                p = item.decision[key].probability
+                yield closed.get(key, ([1.0 - p, p], int(item.right[key])))
 
 
 def _temperature(answers: Sequence[tuple[list[float], int]]) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import typer.testing
 
@@ -21,6 +22,7 @@ from clover_decide.questions import AnyQuestion
 from clover_eval.cli_calibrate import calibrate, thresholds
 from clover_eval.datasets import LabelledGroup
 from clover_eval.fitting import Asked, _line, check, fit
+from clover_eval.offsets import _loss, learn
 from clover_eval.sets import LoadedSet
 from tests.eval.makers import group
 
@@ -92,6 +94,40 @@ def test_types_with_few_answers_keep_their_probabilities() -> None:
     assert set(made.temperatures.values()) == {1.0} and made.shifts == {}
 
 
+def test_what_is_usually_answered_is_learned() -> None:
+    """Answers drawn from the model's distribution with known offsets added, and a temperature, give the offsets back."""
+    truth = {"a": {"true": 1.0, "false": -1.0}, "b": {"x": 1.5, "y": 0.0, "z": -1.5}}
+    items: list[Asked] = []
+    for i, item in enumerate(asked(1500, 2.0)):
+        rng = random.Random(f"usual-{i}")
+        gold = dict(item.group.answers)
+        for key, offsets in truth.items():
+            shares = item.decision[key].probabilities
+            names = list(offsets)
+            drawn_name = rng.choices(names, [math.exp((math.log(shares[n]) + offsets[n]) / 2.0) for n in names])[0]
+            gold[key] = drawn_name == "true" if key == "a" else drawn_name
+        items.append(replace(item, group=replace(item.group, answers=gold)))
+    found = learn(items)
+    assert set(found) == {"a", "b"}, "a number has no list of answers"
+    for key, offsets in truth.items():
+        assert dict(found[key]) == pytest.approx(offsets, abs=0.35), key
+
+
+def test_offsets_learned_from_nothing_are_none() -> None:
+    assert learn([]) == {}
+
+
+def test_the_gradient_of_the_loss_of_offsets() -> None:
+    rng = np.random.default_rng(5)
+    rows = [(i % 2, np.array([0, 1, 2]) + 3 * (i % 2), np.log(rng.dirichlet([1, 1, 1])), int(rng.integers(3))) for i in range(20)]
+    x = rng.normal(size=8)
+    _, gradient = _loss(x, rows, 2)
+    for i in range(8):
+        step = np.zeros(8)
+        step[i] = 1e-5
+        assert gradient[i] == pytest.approx((_loss(x + step, rows, 2)[0] - _loss(x - step, rows, 2)[0]) / 2e-5, rel=1e-4), i
+
+
 def test_too_few_groups_for_a_check_are_refused() -> None:
     with pytest.raises(InputError, match="held-out check"):
         check(asked(1, 2.0), LoadedSet("made", "0" * 64, ()))
@@ -110,6 +146,9 @@ def test_both_commands_on_a_few_groups(tmp_path: Path) -> None:
     found = run(calibrate, "linked-val", "--subset", "3", "--dtype", "bfloat16", "-o", str(target))
     assert found.exit_code == 0 and "held out" in found.output, found.output
     assert json.loads(target.read_text())["calibration"] == 1
+    found = run(calibrate, "linked-val", "--subset", "3", "--dtype", "bfloat16", "--offsets", "-o", str(tmp_path / "offsets.json"))
+    assert found.exit_code == 0 and "with offsets, held out, " in found.output, found.output
+    assert read_calibration(tmp_path / "offsets.json").offsets
     limits = tmp_path / "abstain.json"
     found = run(
         thresholds,

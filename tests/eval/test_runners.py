@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from clover_eval.runners.registry import OTHERS, make_local, make_other
 from clover_eval.sets import load_set
 from clover_eval.variants import question_order
 from tests.eval.makers import group
-from tests.systemone_server import make_server
+from tests.service.serving import serving
 
 VAL = load_set("linked-val").groups
 
@@ -180,8 +179,8 @@ def test_an_unknown_runner_is_refused_with_what_there_is(spec: str) -> None:
 def test_the_registry_makes_what_needs_no_other_package(mini: Decider) -> None:
     # What differs from the shipped model in bfloat16 with facts is in the name.
     assert [r.name for r in make_local(["independent", "joint"], mini, "off")] == [
-        "independent (float32, no facts)",
-        "joint (float32, no facts)",
+        "independent (float32, no facts, uncalibrated)",
+        "joint (float32, no facts, uncalibrated)",
     ]
     assert make_other("majority").name == "majority"
     assert make_other("decisions-joint:http://x/v1/decisions").name.startswith("decisions joint")
@@ -219,10 +218,8 @@ def test_a_model_file_that_is_not_there() -> None:
 
 
 def test_the_served_model_says_what_the_local_one_says(mini: Decider) -> None:
-    server = make_server(mini, 0)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        runner = HttpRunner(f"http://127.0.0.1:{server.server_address[1]}/v1/systemone", "systemone", tries=1)
+    with serving(mini) as url:
+        runner = HttpRunner(f"{url}/v1/systemone", "systemone", tries=1)
         g = small()[0]
         served = runner.answer(g).answers
         local = LocalRunner(mini, "independent").answer(g).answers
@@ -230,6 +227,3 @@ def test_the_served_model_says_what_the_local_one_says(mini: Decider) -> None:
             if q.type in ("boolean", "choice"):
                 assert served[key].value == local[key].value
                 assert served[key].probability == pytest.approx(local[key].probability, abs=1e-5)
-    finally:
-        server.shutdown()
-        server.server_close()

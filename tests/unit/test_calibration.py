@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clover_decide import Boolean, Calibration, Choice, Decider, FormatError, Integer, ModelError, MultiChoice, read_questions
+from clover_decide import Boolean, Calibration, Choice, Decider, FormatError, Integer, ModelError, MultiChoice, Score, read_questions
 from clover_decide.calibration import questions_hash, read_calibration
 from clover_engine.folder import SHIPPED
 
@@ -66,6 +66,49 @@ def test_a_shift_lowers_a_type_that_is_wrong_more_often_than_not(random_decider:
     assert low["m"].probabilities == plain["m"].probabilities, "the line is one of the whole answer"
 
 
+def with_offsets(decider: Decider, offsets: dict[str, dict[str, float]], mode: str = "independent") -> Decider:
+    return decider.calibrated(made(model=decider.fingerprint, mode=mode, temperatures={}, slope=1.0, intercept=0.0, offsets=offsets))
+
+
+def odds(p: float) -> float:
+    return math.log(p / (1 - p))
+
+
+@pytest.mark.parametrize("options", [["x", "y", "z"], ["fly to Mill", "fly to Ridge", "fly to Dale"]])
+def test_offsets_are_added_to_the_log_odds_of_an_answer_and_change_it(any_decider: Decider, options: list[str]) -> None:
+    questions = {"a": QUESTIONS["a"], "b": Choice("Which?", options=options), "s": Score("How much?", levels=["low", "high"])}
+    plain = any_decider.decide("Something happened.", questions, mode="independent")
+    added = {"a": {"false": 1.5}, "b": {options[2]: 9.0}, "s": {"1": -2.0}, "not asked": {"true": 3.0}}
+    moved = with_offsets(any_decider, added).decide("Something happened.", questions, mode="independent")
+    assert odds(moved["a"].probabilities["false"]) == pytest.approx(odds(plain["a"].probabilities["false"]) + 1.5, abs=1e-4)
+    assert odds(moved["s"].probabilities["1"]) == pytest.approx(odds(plain["s"].probabilities["1"]) - 2.0, abs=1e-4)
+    assert odds(moved["b"].probabilities[options[2]]) == pytest.approx(odds(plain["b"].probabilities[options[2]]) + 9.0, abs=1e-3)
+    ratio = [d["b"].probabilities[options[0]] / d["b"].probabilities[options[1]] for d in (plain, moved)]
+    assert ratio[1] == pytest.approx(ratio[0], rel=1e-3)
+    assert moved["a"].coverage == pytest.approx(plain["a"].coverage), "what the model wanted to say is told as it was"
+
+
+@pytest.mark.parametrize("effort", ["fast", "standard", "auto", "thorough"])
+def test_joint_answers_with_offsets_keep_the_rules(random_decider: Decider, effort: Any) -> None:
+    questions = {"a": Boolean("Is it so?"), "b": Choice("Which?", options=["x", "y", "z"])}
+    rule = "a == (b == 'x')"
+    for wanted, other in (("x", True), ("y", False)):
+        calibration = made(model=random_decider.fingerprint, effort=effort, offsets={"b": {wanted: 15.0}})
+        decision = random_decider.calibrated(calibration).decide("Something happened.", questions, effort=effort, rules=rule)
+        assert not decision.violations
+        # `standard` may have settled the other question first.
+        assert effort == "standard" or (decision["b"].value, decision["a"].value) == (wanted, other)
+        assert read_calibration(json.loads(json.dumps(calibration.as_dict()))) == calibration
+
+
+def test_the_same_model_with_another_calibration(calibrated: Decider, random_decider: Decider) -> None:
+    bare = calibrated.calibrated(None)
+    assert bare.calibration is None and calibrated.calibration is not None and bare.engine is calibrated.engine
+    assert bare.decide("Something happened.", QUESTIONS)["a"] == random_decider.decide("Something happened.", QUESTIONS)["a"]
+    with pytest.raises(ModelError, match="another model"):
+        calibrated.calibrated(made())
+
+
 def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(calibrated: Decider, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="another mode, joint"):
         calibrated.decide("Something.", QUESTIONS, mode="independent")
@@ -88,6 +131,10 @@ def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(
         ({"calibration": 2}, "version 1"),
         ({"temperatures": {"boolean": 0}}, "temperatures: .*0.01 to 100"),
         ({"temperatures": {"boolean": float("nan")}}, "temperatures: .*0.01 to 100"),
+        ({"offsets": {"a": {"true": 21}}}, "offsets: .*-20 to 20"),
+        ({"offsets": {"a": {"true": "1"}}}, "offsets: .*-20 to 20"),
+        ({"offsets": {"a": 1.0}}, "wrong type"),
+        ({"offsets": 3}, "wrong type"),
         ({"temperatures": {"boolean": True}}, "temperatures: .*0.01 to 100"),
         ({"temperatures": {"truth": 1.0}}, "temperatures: .*boolean, choice"),
         ({"temperatures": [1.0]}, "wrong type"),

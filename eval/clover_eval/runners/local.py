@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import clover_decide
 from clover_decide import Decider, Decision
 from clover_decide.decider import DEFAULT_MODEL
+from clover_decide.files import short_hash
 from clover_decide.question_base import MAX_GROUP
 from clover_decide.question_set import QuestionSet
 from clover_decide.questions import AnyQuestion
@@ -37,7 +39,14 @@ class LocalRunner:
         self._decider, self._arm, self._facts = decider, arm, facts
         self._groups: list[LabelledGroup] = []
         # Told apart by name wherever it is not the shipped model in bfloat16, which the published figures are of.
-        special = {decider.model: decider.model != DEFAULT_MODEL, decider.dtype: decider.dtype != "bfloat16", "no facts": facts == "off"}
+        own = decider.calibration
+        special = {
+            decider.model: decider.model != DEFAULT_MODEL,
+            decider.dtype: decider.dtype != "bfloat16",
+            "no facts": facts == "off",
+            "uncalibrated": own is None and not decider.shipped,
+            f"calibrated to {own.groups} groups" if own else "": own is not None,
+        }
         others = [told for told, wanted in special.items() if wanted]
         self.name = f"{arm} ({', '.join(others)})" if others else arm
         self.identity: Mapping[str, Any] = {
@@ -47,6 +56,7 @@ class LocalRunner:
             "prompt": prompt_sha(),
             "arm": arm,
             "facts": facts,
+            "calibration": short_hash(json.dumps([c.as_dict() for c in (own, *decider.shipped) if c], sort_keys=True)),
         }
 
     def prepare(self, groups: Sequence[LabelledGroup]) -> None:
