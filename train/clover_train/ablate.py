@@ -115,7 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", type=Path, required=True, help="folder of `convert`")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=80, help="updates of each variant")
+    parser.add_argument("--steps", type=int, default=600, help="updates of each variant")
     parser.add_argument("--count", type=int, default=40, help="groups that each is asked")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
