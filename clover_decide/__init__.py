@@ -36,7 +36,7 @@ from clover_decide.questions import (
     Text,
 )
 
-__version__ = "0.12.0"
+__version__ = "0.13.0"
 
 __all__ = [
     "Abstain",

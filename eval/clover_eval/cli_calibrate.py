@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -55,7 +56,7 @@ def calibrate(
     source, decider, asked = _asked(data, some, fmt, model, dtype, mode, effort, None)
     learned = learn(asked) if offsets else None
     if offsets:
-        before, asked = asked, crossed(decider, asked, source)
+        before, asked = asked, _told(crossed(decider, asked, source), len(asked))
         told = [f"{share:.3f}" for share in (_right(before), _right(asked))]
         print(f"answers right: {told[0]}, with offsets, held out, {told[1]}")
     checked = check(asked, source)
@@ -113,12 +114,18 @@ def _asked(
         raise InputError("a test set", path="SET", given=data, accepted="linked-val, or a file of labelled groups that are not tested on")
     groups = subset(source.groups, size) if size else source.groups
     decider = Decider(model, dtype=dtype, calibration=calibration)
+    items = ask_all(decider, groups, mode, effort)  # pyright: ignore[reportArgumentType] - the options' own literals
+    return source, decider, _told(items, len(groups))
+
+
+def _told(items: Iterable[Asked], total: int) -> list[Asked]:
+    """The groups as they are asked, with their number on stderr."""
     asked: list[Asked] = []
-    for item in ask_all(decider, groups, mode, effort):  # pyright: ignore[reportArgumentType] - the options' own literals
+    for item in items:
         asked.append(item)
-        print(f"\r{len(asked)} of {len(groups)}", end="", file=sys.stderr, flush=True)
+        print(f"\r{len(asked)} of {total}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    return source, decider, asked
+    return asked
 
 
 def _right(asked: list[Asked]) -> float:

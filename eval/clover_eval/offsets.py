@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,24 +60,13 @@ def _loss(x: np.ndarray, rows: Sequence[tuple[int, np.ndarray, np.ndarray, int]]
     return total, gradient
 
 
-def crossed(decider: Decider, asked: Sequence[Asked], source: LoadedSet) -> list[Asked]:
-    """Every group asked again, with offsets learned from the half of the groups that it is not in."""
-    out: list[Asked] = []
-    for side in (0, 1):
-        learned = learn([item for item in asked if item.side != side])
-        own = [item for item in asked if item.side == side]
-        out += asked_with(decider, own, learned, source)
-    return out
-
-
-def asked_with(decider: Decider, asked: Iterable[Asked], offsets: Offsets, source: LoadedSet) -> Iterable[Asked]:
-    """The groups asked again with offsets alone."""
-    items = list(asked)
-    if not items:
-        return
-    first = items[0].decision
+def crossed(decider: Decider, asked: Sequence[Asked], source: LoadedSet) -> Iterator[Asked]:
+    """Every group asked again, with offsets learned from the half of the groups that it is not in, and nothing scaled."""
     nothing = FrozenMap[str, float]()
-    made = Calibration(
-        first.fingerprint, first.mode, first.effort, None, nothing, 1.0, 0.0, len(items), source.sha256[:16], offsets=offsets
-    )
-    yield from ask_all(decider.calibrated(made), [item.group for item in items], first.mode, first.effort)
+    for side in (0, 1):
+        own, rest = ([item for item in asked if (item.side == side) == same] for same in (True, False))
+        if own:
+            first = own[0].decision
+            data = source.sha256[:16]
+            made = Calibration(first.fingerprint, first.mode, first.effort, None, nothing, 1.0, 0.0, len(rest), data, offsets=learn(rest))
+            yield from ask_all(decider.calibrated(made), [item.group for item in own], first.mode, first.effort)
