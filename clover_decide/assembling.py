@@ -34,8 +34,8 @@ class Answerer:
     shipped: Sequence[Calibration]
 
     def fitted(self, mode: Mode) -> Calibration | None:
-        """The caller's calibration, or the shipped one of the mode."""
-        return self.calibration or next((shipped for shipped in self.shipped if shipped.mode == mode), None)
+        """The caller's calibration or the shipped one, if it is of the mode."""
+        return next((fitted for fitted in (self.calibration, *self.shipped) if fitted is not None and fitted.mode == mode), None)
 
     def answers(self, questions: QuestionSet, reading: Reading, mode: Mode) -> dict[str, Answer]:
         """The answers of a reading as they were asked for, calibrated."""

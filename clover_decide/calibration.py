@@ -19,13 +19,16 @@ from clover_decide.decision import Answer, Effort, Mode
 from clover_decide.errors import FormatError, ModelError
 from clover_decide.files import load_structured, short_hash
 from clover_decide.frozen import FrozenMap
+from clover_decide.ordering import ordered_options
 from clover_decide.question_set import QuestionSet
-from clover_decide.questions import QUESTION_TYPES, AnyQuestion
+from clover_decide.questions import QUESTION_TYPES, AnyQuestion, Boolean, Choice, Score
 
 SHIPPED_FILE = "calibration.json"
 """In a model's folder: what its probabilities are scaled by unless the caller says otherwise, one for each mode."""
 CLOSED = ("boolean", "choice", "score")
 """Types that one of few listed answers is right of, so that their probabilities add up to 1 and have no shift."""
+LARGEST = 20.0
+"""Of an offset, either way."""
 BOUND = 1e-6
 """Probabilities are kept this far from 0 and 1 before their odds are scaled."""
 
@@ -65,8 +68,16 @@ class Calibration:
         """Raise ModelError unless it was fitted for this way of asking."""
         self._same("mode", self.mode, mode)
         self._same("effort", self.effort, effort)
-        if self.questions is not None:
-            self._same("question set", self.questions, questions_hash(questions))
+        if self.questions is not None and self.questions != questions_hash(questions):
+            accepted = "the ids, texts and options of the labelled groups that it was fitted to, in any order"
+            raise ModelError("fitted for other questions", path="calibration", given=", ".join(questions.questions), accepted=accepted)
+        for key, added in self.offsets.items():
+            names = answer_names(questions.questions[key]) if key in questions.questions else tuple(added)
+            unknown = next((name for name in added if name not in names), None)
+            if unknown is not None:
+                raise ModelError(
+                    "no answer to this question", path=f"calibration.offsets.{key}.{unknown}", accepted=", ".join(names) or "none"
+                )
 
     def _same(self, name: str, own: str, asked: str) -> None:
         if own != asked:
@@ -98,8 +109,22 @@ class Calibration:
 
 
 def questions_hash(questions: QuestionSet) -> str:
-    """Identifies a question set."""
-    return short_hash(json.dumps(questions.identity(), sort_keys=True))
+    """Identifies a question set, in whatever order its questions and options are."""
+    listed = [(key, ordered_options(question).model_dump(mode="json")) for key, question in questions.questions.items()]
+    return short_hash(json.dumps(sorted(listed, key=lambda item: item[0]), sort_keys=True))
+
+
+def answer_names(question: AnyQuestion) -> tuple[str, ...]:
+    """What the answers of a closed question are called in its distribution; nothing for other types."""
+    match question:
+        case Boolean():
+            return "true", "false"
+        case Choice():
+            return tuple(option.value for option in question.options)
+        case Score():
+            return tuple(str(level) for level in range(len(question.levels)))
+        case _:
+            return ()
 
 
 def scaled(probability: float, slope: float, intercept: float) -> float:
@@ -137,7 +162,7 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         made = Calibration(**{name: value for name, value in data.items() if name != "calibration"})
         if not all(isinstance(mapping, Mapping) for mapping in (made.temperatures, made.shifts, made.offsets)):
             raise TypeError
-        if not all(isinstance(added, Mapping) for added in made.offsets.values()):
+        if not all(isinstance(added, Mapping) and all(isinstance(name, str) for name in added) for added in made.offsets.values()):
             raise TypeError
         temperatures, shifts = dict(made.temperatures), dict(made.shifts)
         offsets = {key: FrozenMap(added) for key, added in made.offsets.items()}
@@ -154,7 +179,7 @@ def read_calibration(given: Calibration | Mapping[str, Any] | str | Path) -> Cal
         ("temperatures", all(_number(t, 0.01, 100.0) for t in temperatures.values()), "numbers from 0.01 to 100"),
         ("shifts", not set(shifts) - (set(QUESTION_TYPES) - set(CLOSED)), ", ".join(t for t in QUESTION_TYPES if t not in CLOSED)),
         ("shifts", all(_number(s, -100.0, 100.0) for s in shifts.values()), "numbers from -100 to 100"),
-        ("offsets", all(_number(o, -20.0, 20.0) for added in offsets.values() for o in added.values()), "numbers from -20 to 20"),
+        ("offsets", all(_number(o, -LARGEST, LARGEST) for added in offsets.values() for o in added.values()), "numbers from -20 to 20"),
         ("slope", _number(made.slope, 0.0, 100.0), "a number from 0 to 100"),
         ("intercept", _number(made.intercept, -100.0, 100.0), "a number from -100 to 100"),
         ("groups", isinstance(made.groups, int) and not isinstance(made.groups, bool) and made.groups >= 0, "a whole number from 0"),

@@ -45,7 +45,8 @@ class Decider:
             machine; two dtypes may differ where the model is in two minds.
         cached_materials: how many material prefixes to remember; 0 switches the cache off.
         calibration: "shipped", the ones that lie beside the model, if there are any; a fitted calibration, its dict or its file (see
-            `clover-decide calibrate`); or None, for probabilities as the model has them.
+            `clover-decide calibrate`); or None, or "none", for probabilities as the model has them. One of the other mode than a
+            comparison's (`independent=True`) leaves that as it is.
         batch: how many calls of different threads may run at once; their passes go through the model together.
         watch_passes: with `batch`, told of every pass: how many calls share it, their tokens, and its seconds.
 
@@ -68,13 +69,13 @@ class Decider:
         watch_passes: Callable[[int, int, float], None] | None = None,
     ) -> None:
         self.model = str(model)
-        own = calibration if calibration != "shipped" else None
+        own = calibration if calibration not in ("shipped", "none") else None
         self.calibration = read_calibration(own) if own is not None else None
         self._engine, self._turn = share(load_model(model, device, dtype, cached_materials), batch, watch_passes)
         self.shipped: tuple[Calibration, ...] = ()
         if self.calibration is not None:
             self.calibration.check_model(self.fingerprint)
-        elif calibration is not None:
+        elif calibration == "shipped":
             self.shipped = shipped_calibrations(find_model(model), self.fingerprint)
 
     @property
@@ -92,16 +93,16 @@ class Decider:
         """The number type it computes in, such as "int8"."""
         return self._engine.dtype
 
-    def calibrated(self, calibration: Calibration | None) -> Decider:
-        """The same loaded model with another calibration, or with none.
+    def calibrated(self, calibration: Calibration | Mapping[str, Any] | str | Path | None) -> Decider:
+        """The same loaded model with another calibration of the caller's (itself, its dict or its file), or with none.
 
         Raises:
-            ModelError: it is of another model.
+            ModelError: it is of another model. FormatError: not a calibration.
         """
-        if calibration is not None:
-            calibration.check_model(self.fingerprint)
         other = copy.copy(self)
-        other.calibration, other.shipped = calibration, ()
+        other.calibration, other.shipped = None if calibration is None else read_calibration(calibration), ()
+        if other.calibration is not None:
+            other.calibration.check_model(self.fingerprint)
         return other
 
     @classmethod

@@ -146,7 +146,8 @@ class Decision:
     rules_probability: how probable it was that the rules would hold, before they were imposed; low means that the model disagrees
         with the rules. Exact where `exact`; by default an estimate along the way to the answers. None without rules.
     violations: rules that the answers break, by their text. Empty in joint mode; in independent mode unless projected.
-    calibrated: whether the probabilities were fitted to labelled data (see `Calibration`); those of the trace never are.
+    calibrated: whether the probabilities were fitted to labelled data (see `Calibration`); those of the trace are
+        never scaled, only offsets are in them.
     exact: the whole joint distribution was read. optimal: no other assignment can be more probable than this one.
     alternatives: the most probable other assignments that were found, of each block, by efforts that search (`thorough` and `auto`).
     dependence: pairs of answers of one token (not numbers, dates or texts), the most dependent first, if asked for.

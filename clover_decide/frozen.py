@@ -27,7 +27,8 @@ class FrozenMap(Mapping[K, V]):
         return len(self._items)
 
     def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
+        # Equal mappings have equal keys; their values may be lists, which cannot be hashed.
+        return hash(frozenset(self._items))
 
     def __repr__(self) -> str:
         return repr(self._items)

@@ -71,7 +71,7 @@ def batch(
     options |= {"permutations": permutations, "abstain": chosen_limits(abstain), "evidence": evidence}
     from clover_decide.decider import Decider
 
-    decider = Decider(model, dtype=dtype, calibration=None if calibration == "none" else calibration)
+    decider = Decider(model, dtype=dtype, calibration=calibration)
     decider.check(question_set, **options)
     fitted = [calibration.as_dict() for calibration in (decider.calibration, *decider.shipped) if calibration]
     run = short_hash(json.dumps([question_set.identity(), options, decider.fingerprint, decider.dtype, *chosen.rules.identity(), *fitted]))

@@ -69,7 +69,7 @@ def decide_command(
     content = _material(material, text)
     from clover_decide.decider import Decider
 
-    decision = Decider(model, dtype=dtype, calibration=None if calibration == "none" else calibration).decide(
+    decision = Decider(model, dtype=dtype, calibration=calibration).decide(
         content,
         chosen.questions,
         mode=mode,

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from clover_decide.decider import Decider
-from clover_decide.errors import CloverError
+from clover_decide.errors import CloverError, InputError
 from clover_decide.service import compatible, native
 from clover_decide.service.bodies import Bodies
 from clover_decide.service.context import Context, Serving
@@ -41,11 +41,14 @@ def create_app(settings: Settings, decider: Decider | None = None) -> FastAPI:
     """The service over a loaded model; it is loaded now unless it is given.
 
     Raises:
-        CloverError: the model, the keys or the calibration cannot be loaded.
+        CloverError: the model, the keys or the calibration cannot be loaded, or settings that do not go together.
     """
     metrics = Metrics()
     if decider is None:
         decider = load_decider(settings, metrics)
+    fitted, compatible = decider.calibration, settings.compatible_mode
+    if fitted is not None and compatible not in (None, fitted.mode):
+        raise InputError("the calibration is for the other mode", path="compatible_mode", given=compatible, accepted=fitted.mode)
     context = Context(settings, decider, Runner(settings.batch, settings.queue, settings.deadline, metrics), metrics)
     keys = KeyRing(settings.keys) if settings.keys is not None else None
 
@@ -90,7 +93,7 @@ def load_decider(settings: Settings, metrics: Metrics) -> Decider:
         device=settings.device,
         dtype=settings.dtype,
         cached_materials=settings.cached_materials,
-        calibration=None if settings.calibration == "none" else settings.calibration,
+        calibration=settings.calibration,
         batch=settings.batch,
         watch_passes=metrics.passed,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import zlib
 from typing import Any
@@ -155,8 +156,15 @@ def _check_type(told: str) -> None:
     charset = next(
         (value for name, _, value in (part.partition("=") for part in told.split(";")[1:]) if name.strip().lower() == "charset"), ""
     )
-    if charset.strip(' "').lower() not in ("", "utf-8", "utf8", "us-ascii"):
-        raise Problem(415, "media_type_error", f"a body in {charset.strip()[:60]} is not understood; accepted: utf-8")
+    if charset and _codec(charset.strip(" \"'")) not in ("utf-8", "ascii"):
+        raise Problem(415, "media_type_error", f"a body in {charset.strip()[:60]} is not understood; accepted: utf-8, us-ascii")
+
+
+def _codec(name: str) -> str | None:
+    try:
+        return codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return None
 
 
 def _plain(headers: list[tuple[bytes, bytes]], length: int) -> list[tuple[bytes, bytes]]:

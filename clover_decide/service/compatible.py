@@ -64,7 +64,7 @@ async def decisions(body: EitherRequest, request: Request, context: Serving) -> 
         return await _systemone(body, request, context)
     name = context.name_of(body.model)
     decision = await context.decide(
-        request, "openai", body.material, body.asked(), body.chosen(body.mode or context.settings.compatible_mode), called="input"
+        request, "openai", body.material, body.asked(), body.chosen(body.mode or context.compatible_mode), called="input"
     )
     return JSONResponse(decisions_response(body, decision, name))
 
@@ -94,6 +94,6 @@ async def models(context: Serving) -> Response:
 async def _systemone(body: SystemOneRequest, request: Request, context: Context) -> Response:
     name = context.name_of(body.model)
     decision = await context.decide(
-        request, "systemone", body.state, body.asked(), body.chosen(body.mode or context.settings.compatible_mode), called="state"
+        request, "systemone", body.state, body.asked(), body.chosen(body.mode or context.compatible_mode), called="state"
     )
     return JSONResponse(systemone_response(body, decision, name))

@@ -10,7 +10,7 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from clover_decide.decider import Decider
-from clover_decide.decision import Decision, TraceStep
+from clover_decide.decision import Decision, Mode, TraceStep
 from clover_decide.errors import CloverError, ModelError
 from clover_decide.service.metrics import Metrics
 from clover_decide.service.problems import Problem, Style
@@ -30,6 +30,12 @@ class Context:
     runner: Runner
     metrics: Metrics
     ready: bool = field(default=True)
+
+    @property
+    def compatible_mode(self) -> Mode:
+        """Of System One and OpenAI Decisions requests that name none."""
+        own = self.decider.calibration
+        return self.settings.compatible_mode or (own.mode if own is not None else "independent")
 
     def name_of(self, asked: str | None) -> str:
         """The served model's name, if that is what a request asks for.

@@ -29,8 +29,9 @@ class Settings(BaseSettings):
     threads: int | None = Field(None, ge=1, description="Threads of a pass; by default the processors shared out among workers.")
     calibration: str = Field("shipped", description="A calibration file (see clover-decide calibrate), shipped, or none.")
     aliases: list[str] = Field(["jev-latest", "clover-decide"], description="Further model names that requests may use.")
-    compatible_mode: Literal["independent", "joint"] = Field(
-        "independent", description="Mode of System One and OpenAI Decisions requests that name none."
+    compatible_mode: Literal["independent", "joint"] | None = Field(
+        None,
+        description="Mode of System One and OpenAI Decisions requests that name none; by default the calibration file's, or independent.",
     )
     batch: int = Field(8, ge=1, le=64, description="Requests that are answered side by side.")
     queue: int = Field(64, ge=0, le=10_000, description="Requests that may wait; more are refused with 529 or 503.")

@@ -79,7 +79,7 @@ def run(
         mode or ([] if runner else ["independent", "joint"]),
         runner or [],
         vary or [],
-        {"model": model, "dtype": dtype, "calibration": None if calibration == "none" else calibration},
+        {"model": model, "dtype": dtype, "calibration": calibration},
         facts,
         fit,
         fmt,

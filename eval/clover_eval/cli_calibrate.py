@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clover_decide.cli.options import DtypeOption
+from clover_decide.cli.options import CalibrationOption, DtypeOption
 from clover_decide.errors import InputError
 from clover_eval.cli_options import FormatOption, check_folder
 from clover_eval.datasets import subset
@@ -50,10 +50,11 @@ def calibrate(
     clover-decide calibrate my-groups.jsonl --offsets
 
     Use it with `Decider(calibration="calibration.json")` or `decide --calibration calibration.json`. The errors printed are those of
-    halves that it was not fitted to; the file is fitted to everything.
+    halves that it was not fitted to (with --offsets, what scales one half has seen decisions with offsets from it); the file is fitted to
+    everything.
     """
     check_folder(output)
-    source, decider, asked = _asked(data, some, fmt, model, dtype, mode, effort, None)
+    source, decider, asked = _asked(data, some, fmt, model, dtype, mode, effort, "none")
     learned = learn(asked) if offsets else None
     if offsets:
         before, asked = asked, _told(crossed(decider, asked, source), len(asked))
@@ -76,7 +77,7 @@ def thresholds(
     mode: ModeOption = "joint",
     effort: EffortOption = "standard",
     some: SubsetOption = None,
-    calibration: Annotated[str, typer.Option(help="A calibration file; shipped: the model's own; none.")] = "shipped",
+    calibration: CalibrationOption = "shipped",
     fmt: FormatOption = "groups",
     model: ModelOption = "clover-mini",
     dtype: DtypeOption = "auto",
@@ -85,7 +86,8 @@ def thresholds(
 
     clover-decide thresholds my-groups.jsonl --accuracy 0.95 -o abstain.json
 
-    Chosen on one half of the groups and checked on the other. The exit code is 1 if no threshold reaches the accuracy.
+    Chosen on one half of the groups and checked on the other. The exit code is 1 if no threshold reaches the accuracy. A calibration with
+    offsets has to come from other groups, since it has seen the answers of these.
     """
     check_folder(output)
     _, _, asked = _asked(data, some, fmt, model, dtype, mode, effort, calibration)
@@ -105,7 +107,7 @@ def thresholds(
 
 
 def _asked(
-    data: str, size: int | None, fmt: str, model: str, dtype: str, mode: str, effort: str, calibration: str | None
+    data: str, size: int | None, fmt: str, model: str, dtype: str, mode: str, effort: str, calibration: str
 ) -> tuple[LoadedSet, Decider, list[Asked]]:
     from clover_decide import Decider
 
@@ -114,6 +116,9 @@ def _asked(
         raise InputError("a test set", path="SET", given=data, accepted="linked-val, or a file of labelled groups that are not tested on")
     groups = subset(source.groups, size) if size else source.groups
     decider = Decider(model, dtype=dtype, calibration=calibration)
+    own = decider.calibration
+    if own is not None and own.offsets and own.data == source.sha256[:16]:
+        raise InputError("has learned its offsets from this set", path="--calibration", given=calibration, accepted="one of other groups")
     items = ask_all(decider, groups, mode, effort)  # pyright: ignore[reportArgumentType] - the options' own literals
     return source, decider, _told(items, len(groups))
 

@@ -45,7 +45,9 @@ def test_shared_prefix_attention_is_attention_over_the_concatenation(
 
 
 @pytest.mark.parametrize(("length", "prefix", "own"), [(1, 40, 1), (50, 350, 50), (300, 0, 300), (290, 65, 290)])
-def test_in_bfloat16_attention_is_the_same_but_for_rounding_and_whatever_other_rows_there_are(length: int, prefix: int, own: int) -> None:
+def test_in_bfloat16_attention_is_the_same_but_for_rounding_and_whatever_other_rows_there_are(
+    length: int, prefix: int, own: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.manual_seed(length)
     rows, heads, groups, dim = 5, 9, 3, 64
     query = torch.randn(rows, length, heads, dim).bfloat16()
@@ -55,6 +57,8 @@ def test_in_bfloat16_attention_is_the_same_but_for_rounding_and_whatever_other_r
     found = fused.shared_prefix_attention(query, shared_k, shared_v, own_k, own_v, mask)
     exact = reference.shared_prefix_attention(*(x.float() for x in (query, shared_k, shared_v, own_k, own_v)), mask)
     torch.testing.assert_close(found.float(), exact, atol=0.04, rtol=0.02)
+    monkeypatch.setattr(fused, "SCORES", 2 * heads * min(length, fused.QUERIES) * (prefix + own))
+    assert torch.equal(fused.shared_prefix_attention(query, shared_k, shared_v, own_k, own_v, mask), found), "rows in turns"
     for row in range(rows):
         alone = fused.shared_prefix_attention(query[row : row + 1], shared_k, shared_v, own_k[row : row + 1], own_v[row : row + 1], mask)
         assert torch.equal(alone[0], found[row]), row

@@ -16,13 +16,15 @@ import pytest
 import typer.testing
 
 from clover_decide import Boolean, Choice, InputError, Integer
-from clover_decide.calibration import read_calibration, scaled
+from clover_decide.calibration import LARGEST, read_calibration, scaled
 from clover_decide.decision import Answer
+from clover_decide.frozen import FrozenMap
 from clover_decide.questions import AnyQuestion
+from clover_eval import offsets as learning
 from clover_eval.cli_calibrate import calibrate, thresholds
 from clover_eval.datasets import LabelledGroup
 from clover_eval.fitting import Asked, _line, check, fit
-from clover_eval.offsets import _loss, learn
+from clover_eval.offsets import _loss, crossed, learn
 from clover_eval.sets import LoadedSet
 from tests.eval.makers import group
 
@@ -113,8 +115,46 @@ def test_what_is_usually_answered_is_learned() -> None:
         assert dict(found[key]) == pytest.approx(offsets, abs=0.35), key
 
 
-def test_offsets_learned_from_nothing_are_none() -> None:
-    assert learn([]) == {}
+def test_offsets_of_a_model_that_says_nothing_stay_within_what_is_read() -> None:
+    """Its slope goes to 0, which would blow the offsets up."""
+    items: list[Asked] = []
+    for item in asked(80, 1.0):
+        gold = {**item.group.answers, "b": "x"}
+        shares = dict.fromkeys(["x", "y", "z"], 1 / 3)
+        said = SimpleNamespace(type="choice", value="x", probability=1 / 3, probabilities=shares)
+        item.decision["b"] = said  # pyright: ignore[reportIndexIssue] - a mapping of this test's
+        items.append(replace(item, group=replace(item.group, answers=gold)))
+    found = learn(items)
+    assert found["b"]["x"] > found["b"]["y"] and max(abs(b) for b in found["b"].values()) <= LARGEST
+    made = fit(items, LoadedSet("made", "0" * 64, ()), found)
+    assert read_calibration(made.as_dict()) == made and made.questions is not None
+
+
+def test_offsets_need_listed_answers_and_ids_that_stay_with_their_question() -> None:
+    numbers = group("g0", questions={"n": Integer("?")}, answers={"n": 5})
+    with pytest.raises(InputError, match="no question has listed answers"):
+        learn([Asked(numbers, SimpleNamespace(), {})])  # pyright: ignore[reportArgumentType]
+    mixed = group("g1", questions={"n": Boolean("?")}, answers={"n": True})
+    with pytest.raises(InputError, match="n: questions of several types"):
+        learn([Asked(g, SimpleNamespace(), {}) for g in (numbers, mixed)])  # pyright: ignore[reportArgumentType]
+
+
+def test_no_group_is_asked_with_what_was_learned_from_its_own_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    items = asked(40, 1.0)
+    seen: list[tuple[set[str], set[str]]] = []
+
+    def told(given: Any, groups: Any, mode: Any, effort: Any) -> Any:
+        seen.append((given, {g.id for g in groups}))
+        return iter(())
+
+    learned: list[set[str]] = []
+    monkeypatch.setattr(learning, "ask_all", told)
+    monkeypatch.setattr(learning, "learn", lambda some: (learned.append({item.group.id for item in some}), FrozenMap())[1])
+    decider = SimpleNamespace(calibrated=lambda calibration: learned[-1])
+    assert list(crossed(decider, items, LoadedSet("made", "0" * 64, ()))) == []  # pyright: ignore[reportArgumentType]
+    assert len(seen) == 2 and all(not used & own and used | own == {item.group.id for item in items} for used, own in seen)
+    with pytest.raises(InputError, match="held-out check"):
+        list(crossed(decider, items[:1], LoadedSet("made", "0" * 64, ())))  # pyright: ignore[reportArgumentType]
 
 
 def test_the_gradient_of_the_loss_of_offsets() -> None:
@@ -149,6 +189,8 @@ def test_both_commands_on_a_few_groups(tmp_path: Path) -> None:
     found = run(calibrate, "linked-val", "--subset", "3", "--dtype", "bfloat16", "--offsets", "-o", str(tmp_path / "offsets.json"))
     assert found.exit_code == 0 and "with offsets, held out, " in found.output, found.output
     assert read_calibration(tmp_path / "offsets.json").offsets
+    found = run(thresholds, "linked-val", "--subset", "3", "--calibration", str(tmp_path / "offsets.json"))
+    assert isinstance(found.exception, InputError) and "learned its offsets from this set" in str(found.exception)
     limits = tmp_path / "abstain.json"
     found = run(
         thresholds,

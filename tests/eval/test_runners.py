@@ -187,6 +187,11 @@ def test_the_registry_makes_what_needs_no_other_package(mini: Decider) -> None:
     assert set(OTHERS) >= {"outlines", "llamacpp", "sparrow", "tfidf", "blind"}
     with pytest.raises(InputError, match="unknown mode"):
         make_local(["jont"], mini)
+    fitted = {"model": mini.fingerprint, "mode": "joint", "effort": "fast", "questions": None, "temperatures": {}, "data": "d"}
+    calibrated = mini.calibrated({"calibration": 1, **fitted, "slope": 1.0, "intercept": 0.0, "groups": 9})
+    assert make_local(["joint-fast"], calibrated)[0].name == "joint-fast (float32, calibrated to 9 groups)"
+    with pytest.raises(InputError, match="--calibration: .*'joint'; accepted: --mode joint-fast, joint-fast-rules"):
+        make_local(["joint-fast", "joint"], calibrated)
 
 
 @pytest.mark.parametrize("url", ["ftp://x/y", "localhost:80", "http://", "http://x:99999999/y", "http://user:secret@x/y"])

@@ -12,8 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from clover_decide import Decider
+from clover_decide import Decider, InputError
+from clover_decide.service.app import create_app
 from clover_decide.service.keys import add_key
+from clover_decide.service.settings import Settings
 from clover_decide.wire import openai as decisions
 from clover_decide.wire.systemone import EXAMPLE
 from tests.service.serving import serving
@@ -143,6 +145,15 @@ def test_clients_that_cannot_name_a_mode_get_the_one_of_the_service(tiny: Decide
     with serving(tiny, compatible_mode="joint") as url:
         assert httpx.post(f"{url}/v1/{route}", json=body).json()["x_mode"] == "joint"
         assert httpx.post(f"{url}/v1/{route}", json={**body, "mode": "independent"}).json()["x_mode"] == "independent"
+
+
+def test_a_calibration_decides_the_mode_of_requests_that_name_none(tiny: Decider) -> None:
+    fitted = {"model": tiny.fingerprint, "mode": "joint", "effort": "standard", "questions": None, "temperatures": {}, "data": "d"}
+    decider = tiny.calibrated({"calibration": 1, **fitted, "slope": 1.0, "intercept": 0.0, "groups": 1})
+    with serving(decider) as url:
+        assert httpx.post(f"{url}/v1/systemone", json=EXAMPLE).json()["x_mode"] == "joint"
+    with pytest.raises(InputError, match="compatible_mode: .*other mode.*accepted: joint"):
+        create_app(Settings(compatible_mode="independent"), decider)
 
 
 def test_joint_answers_of_the_compatible_formats_are_those_of_the_library(http: httpx.Client, tiny: Decider) -> None:

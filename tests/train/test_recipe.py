@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from itertools import islice
 
@@ -14,6 +15,7 @@ from clover_train.ablate import FAMILIES, VARIANTS, groups
 from clover_train.packing import IGNORE, Batch
 from clover_train.recipe import SHIPPED, Recipe
 from clover_train.rows import RowBuilder
+from clover_train.run import _recipe
 from clover_train.stream import batches, cases
 from tests.conftest import MASK, PAD
 
@@ -27,8 +29,15 @@ def drawn(tokenizer: Tokenizer, recipe: Recipe, count: int = 6) -> list[Batch]:
 def test_every_variant_is_a_recipe_and_has_a_name_of_its_own() -> None:
     assert len({variant.name for variant in VARIANTS}) == len(VARIANTS)
     assert Recipe(**VARIANTS[0].recipe) == SHIPPED and not VARIANTS[0].options
-    changed = [(Recipe(**variant.recipe), variant.options) for variant in VARIANTS]
+    changed = [(Recipe(**variant.recipe), variant.options, variant.one_pass_first) for variant in VARIANTS]
     assert len(set(changed)) == len(VARIANTS)
+
+
+def test_what_is_no_recipe_is_refused() -> None:
+    assert _recipe('{"copies": 4}') == replace(SHIPPED, copies=4)
+    for text in ('{"copy": 4}', "[4]", "copies=4"):
+        with pytest.raises(argparse.ArgumentTypeError, match="whole_slots"):
+            _recipe(text)
 
 
 def test_copies_are_so_many_after_the_updates_that_see_one(tokenizer: Tokenizer) -> None:

@@ -101,6 +101,45 @@ def test_joint_answers_with_offsets_keep_the_rules(random_decider: Decider, effo
         assert read_calibration(json.loads(json.dumps(calibration.as_dict()))) == calibration
 
 
+def test_a_comparison_has_the_calibration_of_its_own_mode_or_none(random_decider: Decider) -> None:
+    fitted = with_offsets(random_decider, {"a": {"true": 9.0}}, mode="joint")
+    plain, moved = (d.decide("Something happened.", QUESTIONS, independent=True) for d in (random_decider, fitted))
+    assert moved["a"].probability != plain["a"].probability and moved["a"].independent == plain["a"].independent
+
+
+@pytest.mark.parametrize(("offsets", "path"), [({"a": {"yes": 1.0}}, "a.yes"), ({"b": {"w": 1.0}}, "b.w"), ({"n": {"3": 1.0}}, "n.3")])
+def test_offsets_of_answers_that_a_question_does_not_have_are_refused(random_decider: Decider, offsets: Any, path: str) -> None:
+    with pytest.raises(ModelError, match=f"calibration.offsets.{path}: no answer to this question"):
+        with_offsets(random_decider, offsets).decide("Something happened.", QUESTIONS, mode="independent")
+
+
+@pytest.mark.parametrize("options", [{"permutations": 3}, {"groups": [["b"], ["a"]]}, {"dependence": True}])
+def test_offsets_hold_however_joint_questions_are_asked(random_decider: Decider, options: dict[str, Any]) -> None:
+    questions = {"a": Boolean("Is it so?"), "b": Choice("Which?", options=["x", "y", "z"])}
+    for wanted in ("x", "z"):
+        fitted = with_offsets(random_decider, {"b": {wanted: 15.0}}, mode="joint")
+        assert fitted.decide("Something happened.", questions, **options)["b"].value == wanted
+
+
+def test_projection_weighs_offsets(random_decider: Decider) -> None:
+    questions = {"a": Boolean("Is it so?"), "b": Choice("Which?", options=["x", "y", "z"])}
+    fitted = with_offsets(random_decider, {"a": {"true": 9.0}, "b": {"y": 3.0}})
+    decision = fitted.decide("Something happened.", questions, mode="independent", rules="a == (b == 'x')", project=True)
+    assert (decision["a"].value, decision["b"].value) == (True, "x")
+
+
+def test_a_question_set_is_known_in_whatever_order_it_comes() -> None:
+    turned = {"b": Choice("Which?", options=["z", "x", "y"]), "n": QUESTIONS["n"], "a": QUESTIONS["a"]}
+    known = questions_hash(read_questions(QUESTIONS))
+    assert questions_hash(read_questions(turned)) == known
+    for changed in (
+        {**QUESTIONS, "a": Boolean("Is it not?")},
+        {**QUESTIONS, "b": Choice("Which?", options=["x", "y"])},
+        {"a": QUESTIONS["a"]},
+    ):
+        assert questions_hash(read_questions(changed)) != known
+
+
 def test_the_same_model_with_another_calibration(calibrated: Decider, random_decider: Decider) -> None:
     bare = calibrated.calibrated(None)
     assert bare.calibration is None and calibrated.calibration is not None and bare.engine is calibrated.engine
@@ -117,7 +156,7 @@ def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(
     own = questions_hash(read_questions(QUESTIONS))
     calibrated.calibration = made(model=calibrated.fingerprint, questions=own)
     assert calibrated.decide("Something.", QUESTIONS).answers
-    with pytest.raises(ModelError, match="another question set"):
+    with pytest.raises(ModelError, match="fitted for other questions"):
         calibrated.decide("Something.", {"a": QUESTIONS["a"]})
     path = tmp_path / "calibration.json"
     path.write_text(json.dumps(made().as_dict()))
@@ -134,6 +173,7 @@ def test_a_calibration_is_refused_for_another_model_mode_effort_or_question_set(
         ({"offsets": {"a": {"true": 21}}}, "offsets: .*-20 to 20"),
         ({"offsets": {"a": {"true": "1"}}}, "offsets: .*-20 to 20"),
         ({"offsets": {"a": 1.0}}, "wrong type"),
+        ({"offsets": {"a": {True: 1.0}}}, "wrong type"),
         ({"offsets": 3}, "wrong type"),
         ({"temperatures": {"boolean": True}}, "temperatures: .*0.01 to 100"),
         ({"temperatures": {"truth": 1.0}}, "temperatures: .*boolean, choice"),

@@ -23,6 +23,7 @@ from clover_decide import (
     LimitError,
     MaterialError,
     ModelError,
+    MultiChoice,
     QuestionError,
     Quote,
     ResultError,
@@ -171,6 +172,8 @@ def test_a_decision_can_be_pickled_copied_and_hashed(random_decider: Decider) ->
     decision = random_decider.decide("Something.", {"a": Score("How?", levels=["lo", "hi"])}, independent=True)
     assert pickle.loads(pickle.dumps(decision)) == copy.deepcopy(decision) == decision
     assert {decision: 1}[copy.deepcopy(decision)] == 1
+    listed = random_decider.decide("Something.", {"m": MultiChoice("Which?", options=["x", "y"]), "b": Boolean("?")}, effort="thorough")
+    assert listed.alternatives and {listed: 2}[copy.deepcopy(listed)] == 2
     decision.as_dict()["usage"]["passes"] = 99
     assert decision.usage.passes != 99
 

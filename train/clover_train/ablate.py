@@ -48,6 +48,8 @@ class Variant:
     name: str
     recipe: dict[str, Any] = field(default_factory=dict)
     options: tuple[str, ...] = ()
+    one_pass_first: bool = False
+    """Fully masked copies alone in the first half of the updates."""
 
 
 VARIANTS = (
@@ -58,8 +60,9 @@ VARIANTS = (
     Variant("masks token by token", {"whole_slots": 0.0}),
     Variant("no look loss", {"look_weight": 0.0}),
     Variant("no autoregressive loss", {"hint_weight": 0.0}),
-    Variant("fully masked copies alone in the first half", {"one_step": 0.5}),
+    Variant("fully masked copies alone in the first half", one_pass_first=True),
     Variant("fully masked copy counts threefold", {"full_weight": 3.0}),
+    # In training alone: inference asks in the order of the texts, which is another one.
     Variant("nothing shuffled", {"shuffled": False}),
     Variant("first 8 layers frozen", options=("--freeze", "8")),
     Variant("rate 6e-4", options=("--lr", "6e-4")),
@@ -68,10 +71,7 @@ VARIANTS = (
 
 def train(variant: Variant, args: argparse.Namespace, out: Path) -> None:
     """One run of the training script; a later option wins over an earlier one."""
-    recipe = {"families": FAMILIES, **variant.recipe}
-    # A half is of the updates there are.
-    if "one_step" in recipe:
-        recipe["one_step"] = int(recipe["one_step"] * args.steps)
+    recipe = {"families": FAMILIES, "one_step": args.steps // 2 if variant.one_pass_first else 0, **variant.recipe}
     command = [sys.executable, "-m", "clover_train.run", "--base", str(args.base), "--out", str(out), "--steps", str(args.steps)]
     given = ["--decay", str(args.steps // 3), "--warmup", "10", "--save-every", str(args.steps), "--threads", str(args.threads)]
     subprocess.run([*command, *given, "--recipe", json.dumps(recipe), *variant.options], check=True)
@@ -120,8 +120,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
-    results = args.out / "ablate.jsonl"
-    done = {json.loads(line)["variant"] for line in results.read_text().splitlines()} if results.exists() else set[str]()
+    results, how = args.out / "ablate.jsonl", {"steps": args.steps, "count": args.count, "base": str(args.base)}
+    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    if any(line["how"] != how for line in lines):
+        parser.error(f"{results} was made with other options; accepted: {lines[0]['how']}, or another --out")
+    done = {line["variant"] for line in lines}
     torch.set_num_threads(args.threads)
     for variant in VARIANTS:
         if variant.name in done:
@@ -133,7 +136,7 @@ def main() -> None:
         spent = {"updates": len(log), "tokens": sum(entry["tokens"] for entry in log), "seconds": round(time.perf_counter() - began)}
         found = asked(loaded(run / "checkpoint.pt", args.base), args.count)
         with results.open("a") as file:
-            file.write(json.dumps({"variant": variant.name, **spent, **{k: round(v, 4) for k, v in found.items()}}) + "\n")
+            file.write(json.dumps({"variant": variant.name, "how": how, **spent, **{k: round(v, 4) for k, v in found.items()}}) + "\n")
 
 
 if __name__ == "__main__":

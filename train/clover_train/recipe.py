@@ -16,7 +16,7 @@ class Recipe:
         one_step: so many updates at first see fully masked copies alone, as one pass of denoising does.
         shuffled: order of questions and options, codes and slot widths are drawn anew for every block.
         hint_weight, look_weight: of the auxiliary losses (see `run.losses`).
-        families: worlds that rows are drawn from, two cases a row; none for the shipped mixture.
+        families: worlds that rows are drawn from, at most two cases a row; none for the shipped mixture.
     """
 
     copies: int = 2

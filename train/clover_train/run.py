@@ -56,10 +56,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--save-every", type=int, default=50)
     parser.add_argument("--public", type=Path, nargs="*", default=(), help="training halves of public labelled groups, to mix in")
-    parser.add_argument("--recipe", type=json.loads, default={}, help="what to change of the recipe (recipe.py), as JSON")
+    parser.add_argument("--recipe", type=_recipe, default=SHIPPED, help="what to change of the recipe (recipe.py), as JSON")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--wire", action="store_true", help="lend the look-up path its value and output weights first (wiring.py)")
     return parser.parse_args()
+
+
+def _recipe(text: str) -> Recipe:
+    try:
+        return Recipe(**json.loads(text))
+    except (TypeError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no recipe; accepted: a JSON object with some of {', '.join(vars(SHIPPED))}"
+        ) from None
 
 
 def load_base(folder: Path, layers: int, tokenizer: Tokenizer) -> LlamaBlockDiffusion:
@@ -181,7 +190,6 @@ def rate(step: int, args: argparse.Namespace) -> float:
 
 def main() -> None:
     args = arguments()
-    recipe = Recipe(**args.recipe)
     groups = load(args.public)  # first: what must not be trained on is told before minutes have passed
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
@@ -204,10 +212,10 @@ def main() -> None:
         relate, lookup, read, copier = ((int(args.layers * LOOKS[s][0]), LOOKS[s][1]) for s in (RELATE, LOOKUP, READ, COPY))
         wire(model, [_to(b, device) for b in islice(batches(tokenizer, args.seed, mask_id, pad_id), 3)], (relate, lookup, read), copier)
     log = (args.out / "log.jsonl").open("a")
-    stream = batches(tokenizer, args.seed, mask_id, pad_id, first, groups, recipe)
+    stream = batches(tokenizer, args.seed, mask_id, pad_id, first, groups, args.recipe)
     for step, batch in enumerate(islice(stream, args.steps - first), first):
         began = time.perf_counter()
-        report = _step(model, optimizer, _to(batch, device), (mask_id, pad_id), rate(step, args), recipe)
+        report = _step(model, optimizer, _to(batch, device), (mask_id, pad_id), rate(step, args), args.recipe)
         seen += batch.groups
         entry: dict[str, Any] = {"step": step + 1, "groups": seen, **report, "tokens": batch.ids.numel()}
         log.write(json.dumps({**entry, "seconds": round(time.perf_counter() - began, 2)}) + "\n")

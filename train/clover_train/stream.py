@@ -67,7 +67,8 @@ def batches(
     groups: Sequence[tuple[str, World]] = (),
     recipe: Recipe = SHIPPED,
 ) -> Iterator[Batch]:
-    """Batches of one row for each entry of ROWS; where there are public groups, for every other entry, and PUBLIC_ROWS of those.
+    """Batches of one row for each entry of ROWS, or each of the recipe's families; where there are public groups, for every other entry,
+    and PUBLIC_ROWS of those.
 
     Batch i is a function of the seed, the groups, the recipe and i alone: a resumed run goes on from `start` at once.
     """

@@ -14,6 +14,7 @@ from typing import Any
 import clover_decide
 from clover_decide import Decider, Decision
 from clover_decide.decider import DEFAULT_MODEL
+from clover_decide.decision import Effort, Mode
 from clover_decide.files import short_hash
 from clover_decide.question_base import MAX_GROUP
 from clover_decide.question_set import QuestionSet
@@ -30,6 +31,8 @@ class Arm:
 
     says: str
     ask: Callable[[LocalRunner, LabelledGroup], Reply]
+    mode: Mode = "joint"
+    effort: Effort = "standard"
 
 
 class LocalRunner:
@@ -45,7 +48,7 @@ class LocalRunner:
             decider.dtype: decider.dtype != "bfloat16",
             "no facts": facts == "off",
             "uncalibrated": own is None and not decider.shipped,
-            f"calibrated to {own.groups} groups" if own else "": own is not None,
+            f"calibrated to {own.groups} groups{', offsets' if own.offsets else ''}" if own else "": own is not None,
         }
         others = [told for told, wanted in special.items() if wanted]
         self.name = f"{arm} ({', '.join(others)})" if others else arm
@@ -164,19 +167,23 @@ def _astray(runner: LocalRunner, group: LabelledGroup) -> Reply:
 
 
 ARMS: Mapping[str, Arm] = {
-    "independent": Arm("each question alone", _plain(mode="independent")),
+    "independent": Arm("each question alone", _plain(mode="independent"), "independent"),
     "joint": Arm("all questions in one block, denoised", _plain(mode="joint", effort="standard")),
-    "joint-fast": Arm("all questions in one block, read in one pass", _plain(mode="joint", effort="fast")),
-    "joint-auto": Arm("all questions in one block, searched until no better answers can exist", _plain(mode="joint", effort="auto")),
-    "joint-thorough": Arm("all questions in one block, the joint distribution read", _plain(mode="joint", effort="thorough")),
-    "projection": Arm("each question alone, then projected onto the rules", _ruled(mode="independent", project=True)),
+    "joint-fast": Arm("all questions in one block, read in one pass", _plain(mode="joint", effort="fast"), effort="fast"),
+    "joint-auto": Arm(
+        "all questions in one block, searched until no better answers can exist", _plain(mode="joint", effort="auto"), effort="auto"
+    ),
+    "joint-thorough": Arm(
+        "all questions in one block, the joint distribution read", _plain(mode="joint", effort="thorough"), effort="thorough"
+    ),
+    "projection": Arm("each question alone, then projected onto the rules", _ruled(mode="independent", project=True), "independent"),
     "joint-rules": Arm("joint with the rules given", _ruled(mode="joint", effort="standard")),
-    "joint-fast-rules": Arm("joint-fast with the rules given", _ruled(mode="joint", effort="fast")),
-    "joint-auto-rules": Arm("joint-auto with the rules given", _ruled(mode="joint", effort="auto")),
-    "joint-thorough-rules": Arm("joint-thorough with the rules given", _ruled(mode="joint", effort="thorough")),
+    "joint-fast-rules": Arm("joint-fast with the rules given", _ruled(mode="joint", effort="fast"), effort="fast"),
+    "joint-auto-rules": Arm("joint-auto with the rules given", _ruled(mode="joint", effort="auto"), effort="auto"),
+    "joint-thorough-rules": Arm("joint-thorough with the rules given", _ruled(mode="joint", effort="thorough"), effort="thorough"),
     "sequential": Arm("each question a block of its own that sees the earlier answers", _sequential(False)),
     "sequential-reversed": Arm("the same in reversed order", _sequential(True)),
-    "independent-shown": Arm("control: each question alone, the text of the others told", _shown),
+    "independent-shown": Arm("control: each question alone, the text of the others told", _shown, "independent"),
     "joint-company": Arm("control: each question in one block with questions of another group", _company),
     "joint-astray": Arm("control: jointly, over the material of another group", _astray),
 }

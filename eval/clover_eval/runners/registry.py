@@ -38,6 +38,10 @@ def make_local(arms: Sequence[str], decider: Decider, facts: str = "auto") -> li
     for arm in arms:
         if arm not in ARMS:
             raise InputError("unknown mode", path="--mode", given=arm, accepted=", ".join(ARMS))
+        own, ways = decider.calibration, ARMS[arm]
+        if own is not None and (own.mode, own.effort) != (ways.mode, ways.effort):
+            fit = [name for name, other in ARMS.items() if (other.mode, other.effort) == (own.mode, own.effort)]
+            raise InputError("is for another way of asking", path="--calibration", given=arm, accepted=f"--mode {', '.join(fit)}")
     return [LocalRunner(decider, arm, facts) for arm in arms]
 
 

@@ -2,9 +2,9 @@
 
 What a query may see is the same in every layer, so it is worked out once (`Sight`). The shared keys are copied for each row, so that a
 row's result does not depend on how many rows of its length there are, to the last bit. Many queries are taken in turns, each with the keys
-up to the last that any of them sees: of a causal prefix nearly half of the scores need not be computed, and never more than those of
-a turn are held. A turn is one call of torch's fused attention; in bfloat16 on a processor it is two plain products, which multiply there
-in half the time (its scores are then rounded to bfloat16, as they were in training).
+up to the last that any of them sees: of a causal prefix nearly half of the scores need not be computed. A turn is one call of torch's
+fused attention; in bfloat16 on a processor it is two plain products, rows in turns so that no more than `SCORES` are held. They take about
+half the time there (four fifths where many rows stand over thousands of keys), and round the scores to bfloat16, as training did.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import torch.nn.functional as F
 
 QUERIES = 128
 """Queries of a turn: fewer save more scores, and cost more calls."""
+SCORES = 1 << 23
+"""Scores of plain products held at once, 16 MiB of them and as much of their weights; one row's are, however many they be."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,10 @@ def _products(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias:
     """As `_fused`, of queries that are scaled; the H / G heads of a group are rows of one product."""
     rows, heads, length, dim = query.shape
     groups, seen = key.shape[1:3]
+    some = max(1, SCORES // (heads * length * seen))
+    if some < rows:
+        biases = [bias] * -(-rows // some) if bias is None or len(bias) == 1 else bias.split(some)
+        return torch.cat([_products(*part) for part in zip(query.split(some), key.split(some), value.split(some), biases, strict=True)])
     grouped = query.reshape(rows, groups, heads // groups * length, dim)
     scores = grouped @ key.transpose(2, 3)
     if bias is not None:
