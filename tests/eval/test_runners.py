@@ -190,7 +190,7 @@ def test_the_registry_makes_what_needs_no_other_package(mini: Decider) -> None:
     fitted = {"model": mini.fingerprint, "mode": "joint", "effort": "fast", "questions": None, "temperatures": {}, "data": "d"}
     calibrated = mini.calibrated({"calibration": 1, **fitted, "slope": 1.0, "intercept": 0.0, "groups": 9})
     assert make_local(["joint-fast"], calibrated)[0].name == "joint-fast (float32, calibrated to 9 groups)"
-    with pytest.raises(InputError, match="--calibration: .*'joint'; accepted: --mode joint-fast, joint-fast-rules"):
+    with pytest.raises(InputError, match=r"--calibration: .*'joint'; accepted: --mode joint-fast, joint-fast-rules"):
         make_local(["joint-fast", "joint"], calibrated)
 
 

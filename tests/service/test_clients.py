@@ -152,7 +152,7 @@ def test_a_calibration_decides_the_mode_of_requests_that_name_none(tiny: Decider
     decider = tiny.calibrated({"calibration": 1, **fitted, "slope": 1.0, "intercept": 0.0, "groups": 1})
     with serving(decider) as url:
         assert httpx.post(f"{url}/v1/systemone", json=EXAMPLE).json()["x_mode"] == "joint"
-    with pytest.raises(InputError, match="compatible_mode: .*other mode.*accepted: joint"):
+    with pytest.raises(InputError, match=r"compatible_mode: .*other mode.*accepted: joint"):
         create_app(Settings(compatible_mode="independent"), decider)
 
 
