@@ -21,7 +21,7 @@ from clover_decide.files import load_structured, short_hash
 from clover_decide.frozen import FrozenMap
 from clover_decide.ordering import ordered_options
 from clover_decide.question_set import QuestionSet
-from clover_decide.questions import QUESTION_TYPES, AnyQuestion, Boolean, Choice, Score
+from clover_decide.questions import QUESTION_TYPES, AnyQuestion, answer_names
 
 SHIPPED_FILE = "calibration.json"
 """In a model's folder: what its probabilities are scaled by unless the caller says otherwise, one for each mode."""
@@ -112,19 +112,6 @@ def questions_hash(questions: QuestionSet) -> str:
     """Identifies a question set, in whatever order its questions and options are."""
     listed = [(key, ordered_options(question).model_dump(mode="json")) for key, question in questions.questions.items()]
     return short_hash(json.dumps(sorted(listed, key=lambda item: item[0]), sort_keys=True))
-
-
-def answer_names(question: AnyQuestion) -> tuple[str, ...]:
-    """What the answers of a closed question are called in its distribution; nothing for other types."""
-    match question:
-        case Boolean():
-            return "true", "false"
-        case Choice():
-            return tuple(option.value for option in question.options)
-        case Score():
-            return tuple(str(level) for level in range(len(question.levels)))
-        case _:
-            return ()
 
 
 def scaled(probability: float, slope: float, intercept: float) -> float:

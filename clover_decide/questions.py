@@ -280,3 +280,16 @@ QUESTION_TYPES: dict[str, type[AnyQuestion]] = {
     "quote": Quote,
     "text": Text,
 }
+
+
+def answer_names(question: AnyQuestion) -> tuple[str, ...]:
+    """What the answers of a closed question are called in its distribution; nothing for other types."""
+    match question:
+        case Boolean():
+            return "true", "false"
+        case Choice():
+            return tuple(option.value for option in question.options)
+        case Score():
+            return tuple(str(level) for level in range(len(question.levels)))
+        case _:
+            return ()

@@ -14,7 +14,7 @@ from clover_decide.errors import QuestionError
 from clover_decide.facts import Fact
 from clover_decide.material import Material
 from clover_decide.prompt import Codes, answer_text, number_text, slot_width
-from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text
+from clover_decide.questions import AnyQuestion, Boolean, Choice, Date, Integer, MultiChoice, Number, Quote, Score, Text, answer_names
 from clover_decide.stated import FAVOUR, stated_texts
 from clover_engine.canvas import SlotTemplate
 from clover_engine.constraint.automaton import EmptyLanguageError, TokenAutomaton
@@ -142,18 +142,11 @@ def _offsets(
     question: AnyQuestion, codes: Codes | None, offsets: Mapping[str, float], tokenizer: Tokenizer
 ) -> tuple[tuple[int, float], ...]:
     """By the token that stands for each answer; none for types whose answers are not listed."""
-    match question:
-        case Boolean():
-            tokens = {name: tokenizer.encode_cached(text)[0] for name, text in (("true", " yes"), ("false", " no"))}
-        case Choice():
-            assert codes is not None
-            tokens = dict(zip((option.value for option in question.options), codes.ids, strict=True))
-        case Score():
-            assert codes is not None
-            tokens = {str(level): token for level, token in enumerate(codes.ids)}
-        case _:
-            return ()
-    return tuple((token, offsets[name]) for name, token in tokens.items() if name in offsets)
+    if isinstance(question, Boolean):
+        tokens: Sequence[int] = [tokenizer.encode_cached(text)[0] for text in (" yes", " no")]
+    else:
+        tokens = codes.ids if codes is not None else ()
+    return tuple((token, offsets[name]) for name, token in zip(answer_names(question), tokens, strict=True) if name in offsets)
 
 
 def _example(question: AnyQuestion, codes: Codes | None) -> str:

@@ -4,7 +4,7 @@ What a query may see is the same in every layer, so it is worked out once (`Sigh
 row's result does not depend on how many rows of its length there are, to the last bit. Many queries are taken in turns, each with the keys
 up to the last that any of them sees: of a causal prefix nearly half of the scores need not be computed. A turn is one call of torch's
 fused attention; in bfloat16 on a processor it is two plain products, rows in turns so that no more than `SCORES` are held. They take about
-half the time there (four fifths where many rows stand over thousands of keys), and round the scores to bfloat16, as training did.
+half the time there, more where many rows stand over thousands of keys, and round the scores to bfloat16, as training did.
 """
 
 from __future__ import annotations
